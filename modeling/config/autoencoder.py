@@ -105,7 +105,7 @@ class AutoencoderConfig(TransformerSizes):
         """As `ModelConfig.weights`: both halves, what joins them, and the output head."""
         size, numbers, start = self.hidden_size, self.latent_size, self.initializer_range
         several, memories = self.num_latents > 1, self.num_memories
-        table: WeightTable = {"encoder": self.encoder_weights}
+        table: WeightTable = {"encoder": self.part("encoder").encoder_weights}
         if several:  # deviation 1, so that the queries differ
             table["pooling"] = {"queries": Weight((self.num_latents, size), 1.0)}
         table["connector"] = {"kernel": Weight((size, (1 + self.variational) * numbers), start)}
@@ -116,7 +116,8 @@ class AutoencoderConfig(TransformerSizes):
         if self.predicts_length:
             longest = self.max_position_embeddings
             table["length_predictor"] = dense(self.latent_numbers, longest, start)
-        return table | {"decoder": self.encoder_weights, "head": self.head.weights(self)}
+        decoder = self.part("decoder").encoder_weights
+        return table | {"decoder": decoder, "head": self.head.weights(self)}
 
     def part(self, name: str) -> TransformerConfig:
         """The config of a half as a language model; `name` is one of `PARTS`."""

@@ -8,6 +8,7 @@ from tta.modeling.config.base import ModelConfig
 from tta.modeling.config.language_model import LanguageModelConfig
 from tta.modeling.config.weights import (
     Dropout,
+    LayerTable,
     Weight,
     WeightTable,
     add_norm,
@@ -100,8 +101,8 @@ class TransformerSizes(ModelConfig):
     @property
     def encoder_weights(self) -> WeightTable:
         """The weights of the embeddings and the blocks."""
-        blocks = self.stack_weights("layer", self.num_hidden_layers)
-        return {"embeddings": self.embedding_weights} | blocks
+        blocks = self.stack_weights("layer", self.num_hidden_layers, ends_encoder=True)
+        return {"embeddings": self._layer("Embeddings", self.embedding_weights)} | blocks
 
     @property
     def embedding_weights(self) -> WeightTable:
@@ -112,21 +113,35 @@ class TransformerSizes(ModelConfig):
         tables = {f"{name}_table": Weight((count, size), start) for name, count in rows.items()}
         return {**tables, "norm": layer_norm(size), "drop": Dropout(self.hidden_dropout_prob)}
 
-    @property
-    def block_weights(self) -> WeightTable:
-        """The weights of a block."""
+    def block_weights(self, is_last: bool = False) -> WeightTable:
+        """The weights of a block; `is_last` is whether it is the last one of the encoder."""
         size, start = self.hidden_size, self.initializer_range
         relative = self.num_attention_heads, start, self.max_relative_distance
+        fed = feed_forward(size, self.intermediate_size, start)
         return {
             "attention": attention(size, *relative, self.attention_probs_dropout_prob),
-            "attention_norm": add_norm(size, self.hidden_dropout_prob),
-            "feed_forward": feed_forward(size, self.intermediate_size, start),
-            "feed_forward_norm": add_norm(size, self.hidden_dropout_prob),
+            "attention_norm": self.norm_weights(),
+            "feed_forward": self._layer("FeedForward", fed),
+            "feed_forward_norm": self.norm_weights(is_last),
         }
 
-    def stack_weights(self, name: str, num_blocks: int) -> WeightTable:
-        """The weights of blocks: name_0, name_1, ..."""
-        return {f"{name}_{i}": self.block_weights for i in range(num_blocks)}
+    def norm_weights(self, is_last: bool = False) -> WeightTable:
+        """The weights of the end of a sub-layer."""
+        table = add_norm(self.hidden_size, self.hidden_dropout_prob)
+        return self._layer("AddNorm", table, is_last=is_last)
+
+    def stack_weights(self, name: str, num_blocks: int, ends_encoder: bool = False) -> WeightTable:
+        """The weights of blocks: name_0, name_1, ...; the last one may be the encoder's last."""
+        kind = "SelfMaskedSelfAttentionBlock" if self.model_type == "tta" else "CrossAttentionBlock"
+        lasts = [ends_encoder and i == num_blocks - 1 for i in range(num_blocks)]
+        return {
+            f"{name}_{i}": self._layer(kind, self.block_weights(is_last), is_last=is_last)
+            for i, is_last in enumerate(lasts)
+        }
+
+    def _layer(self, kind, table, **arguments):
+        """The table of one of the layers in `layers/blocks.py`."""
+        return LayerTable(f"tta.modeling.layers.blocks:{kind}", table, config=self, **arguments)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -208,5 +223,4 @@ class ClozeConfig(TransformerSizes, LanguageModelConfig):
         query = dense(size, size, self.initializer_range)
         table |= {f"{side}_query": query for side in sides}
         ends = (*sides, "final") if self.norm_first else ()
-        norm = add_norm(size, self.hidden_dropout_prob)
-        return table | {f"{name}_norm": norm for name in ("query", *ends)}
+        return table | {f"{name}_norm": self.norm_weights() for name in ("query", *ends)}

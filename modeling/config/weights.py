@@ -37,6 +37,19 @@ class Dropout(NamedTuple):
 WeightTable: TypeAlias = dict[str, Any]
 
 
+class LayerTable(dict[str, Any]):
+    """The `WeightTable` of a part that is a public layer in Keras.
+
+    Attributes:
+        layer: the place "module:class" of the layer.
+        arguments: those of its constructor.
+    """
+
+    def __init__(self, layer: str, table: WeightTable, **arguments: Any):
+        super().__init__(table)
+        self.layer, self.arguments = layer, arguments
+
+
 def named(table: WeightTable, prefix: str = "") -> Iterator[tuple[str, Weight]]:
     """Yields ("encoder/embeddings/token_table", its `Weight`) and all others in their order."""
     for name, item in table.items():

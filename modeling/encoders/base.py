@@ -12,6 +12,9 @@ from tta.modeling.kits.keras import KerasKit
 from tta.modeling.kits.types import Shape, Tensor, Tensors
 from tta.modeling.layers.base import ConfiguredLayer
 
+# The shapes of the inputs of an encoder, for `build`, so that a summary has those of its outputs.
+TOKENS = {"input_ids": (None, None), "padding_mask": (None, None)}
+
 
 class Encoder(ConfiguredLayer):
     """The interface of every encoder.
@@ -90,7 +93,7 @@ class FunctionEncoder(Encoder):
 
     @property
     def blocks(self) -> list[Any]:
-        """The weights of the blocks."""
+        """The blocks, layers of `tta.modeling.layers.blocks`."""
         return [self.of(f"layer_{i}") for i in range(self.config.num_hidden_layers)]
 
     @property

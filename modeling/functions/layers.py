@@ -78,13 +78,15 @@ def project_together(k, layers, stream, num_heads):
     return list(zip(found[::2], found[1::2], strict=True))
 
 
-def attention(k, w, query, stream, mask, num_heads, projected=None, distances=None, distinct=None):
+def attention(
+    k, w, query, stream, mask, num_heads, projected=None, distances=None, distinct=None, keep=None
+):
     """Multi-head attention with BERT's four projections: [B or 1, Q, D] -> [B, Q, D].
 
     `projected` is the (key, value) of `project`; None makes it from the stream [B, S, D].
     `distances` [Q, S], of the key from the query, choose learned numbers that are added to the
     logits; None adds none. With a `Distinct`, query and stream are distinct states [1, U, D], and
-    so is the result.
+    so is the result. `keep` is called with the weights [B, N, Q, S].
     """
     distinct = distinct or Distinct(k)
     (query,) = k.heads(query, [w.of("query")], num_heads)
@@ -96,6 +98,8 @@ def attention(k, w, query, stream, mask, num_heads, projected=None, distances=No
         bias = k.columns(w["relative_bias"], k.clip(distances, -largest, largest) + largest)
     head_size = w.of("query").shape("kernel")[1] // num_heads
     weights = attention_weights(k, query, key, mask, head_size, bias)
+    if keep is not None:
+        keep(weights)
     attended = k.dropout(k.compute(weights, w), w) @ value  # [B, N, Q, H]
     attended = distinct.of(k.transpose(attended, (0, 2, 1, 3)), w.of("output").shape("kernel")[0])
     return dense(k, w.of("output"), attended)
@@ -119,19 +123,20 @@ def block(
     distances=None,
     distinct=None,
     is_last=False,
+    keep=None,
 ):
     """H = Norm(Q + Attention(Q, S)), then Norm(H + FFN(H)): [B, Q, D] (paper, equation 1).
 
     With `norm_first`, H = Q + Attention(Norm(Q), S), then H + FFN(Norm(H)). If `stream` is None,
-    S is what the attention's query is. `mask`, `projected`, `distances` and `distinct` are as in
-    `attention`; `is_last` is whether the last LayerNorm is the encoder's.
+    S is what the attention's query is. `mask`, `projected`, `distances`, `distinct` and `keep` are
+    as in `attention`; `is_last` is whether the last LayerNorm is the encoder's.
     """
     if not config.max_relative_distance:
         distances = None
 
     def attend(x):
         read, heads = x if stream is None else stream, config.num_attention_heads
-        given = read, mask, heads, projected, distances, distinct
+        given = read, mask, heads, projected, distances, distinct, keep
         return attention(k, w.of("attention"), x, *given)
 
     def feed(x):

@@ -16,19 +16,26 @@ import numpy as np
 from keras import ops
 
 from tta.modeling.config.base import ModelConfig, config_from
-from tta.modeling.config.weights import Dropout, Weight, WeightTable
+from tta.modeling.config.weights import Dropout, LayerTable, Weight, WeightTable
 from tta.modeling.kits.keras import KerasKit
 from tta.modeling.kits.types import Tensor
+from tta.registry import resolve
 
 
 class TableLayer(keras.layers.Layer):
     """A layer whose weights are those of a `WeightTable`; functions over a `KerasKit` read them."""
 
+    @property
+    def layers(self) -> list[Any]:
+        """Its parts, for Keras's `summary(expand_nested=True)`."""
+        return self._flatten_layers(include_self=False, recursive=False)
+
     def add_weights(self, table: WeightTable, layer_norm_eps: float = 1e-12) -> None:
         """Creates the weights of a table; the kit casts them where it needs to.
 
         A weight, a LayerNorm, a dropout or another part becomes the attribute of its name, and a
-        dense layer NAME_dense. A part that the layer has already made stays.
+        dense layer NAME_dense. A part that the layer has already made stays. A `LayerTable` names
+        the layer that it becomes.
         """
         for name, part in table.items():
             if (
@@ -43,6 +50,10 @@ class TableLayer(keras.layers.Layer):
                 )
             elif part.keys() == {"gamma", "beta"}:
                 setattr(self, name, _layer_norm(part, layer_norm_eps, name))
+            elif isinstance(part, LayerTable):
+                made = resolve(part.layer)(**part.arguments, name=name, dtype=self.dtype_policy)
+                made.build((None, None, made.config.hidden_size))
+                setattr(self, name, made)
             else:
                 made = Part(name=name, dtype=self.dtype_policy)
                 made.build(part, layer_norm_eps)
@@ -79,16 +90,29 @@ class Part(TableLayer):
         self.add_weights(table, layer_norm_eps)
 
 
-class _Dense(Part):
-    """x kernel + bias over the last axis."""
+@keras.saving.register_keras_serializable("tta")
+class Dense(TableLayer, keras.layers.Dense):
+    """Keras's Dense, x kernel + bias over the last axis, as `KerasKit.dense` computes it.
+
+    Args:
+        units: the size of the output.
+        **kwargs: those of Keras's layer; there is always a bias.
+
+    Call:
+        inputs: [..., size].
+
+    Returns:
+        [..., units].
+    """
+
+    def add_weight(self, *args: Any, **kwargs: Any) -> Any:
+        kwargs["autocast"] = False  # the kit casts
+        return super().add_weight(*args, **kwargs)
 
     def call(self, inputs: Tensor, training: bool | None = None):
-        size, units = self.shape("kernel")
-        rows = KerasKit(training).dense(ops.reshape(inputs, (-1, size)), self)
-        return ops.reshape(rows, (*ops.shape(inputs)[:-1], units))
-
-    def compute_output_shape(self, input_shape):
-        return (*input_shape[:-1], self.shape("kernel")[1])
+        rows = ops.reshape(inputs, (-1, inputs.shape[-1]))
+        rows = self.activation(KerasKit(training).dense(rows, self))
+        return ops.reshape(rows, (*ops.shape(inputs)[:-1], self.units))
 
 
 def _has(layer, name):
@@ -99,8 +123,10 @@ def _has(layer, name):
 
 def dense_layer(table: WeightTable, **kwargs: Any) -> Any:
     """A built dense layer with the kernel and the bias of a table."""
-    layer = _Dense(**kwargs)
-    layer.build(table)
+    inputs, units = table["kernel"].shape
+    starts = {f"{name}_initializer": initializer(table[name].initializer) for name in table}
+    layer = Dense(units, **starts, **kwargs)
+    layer.build((None, None, inputs))
     return layer
 
 
@@ -135,23 +161,22 @@ def weights_to_load() -> Iterator[None]:
 class RandomNumbers(keras.initializers.Initializer):
     """Random initial values by NumPy, so that a seed gives the same weights on all backends.
 
-    Each has a seed of its own, which `keras.utils.set_random_seed` sets.
-
     Args:
         start: a deviation, or "random_normal", "glorot_uniform" or "orthogonal", as in Keras.
+        seed: None draws one, as `keras.utils.set_random_seed` says.
     """
 
-    def __init__(self, start: float | str):
+    def __init__(self, start: float | str, seed: int | None = None):
         self.start = start
-        self._seed = random.randrange(2**31)
+        self.seed = random.randrange(2**31) if seed is None else seed
 
     def __call__(self, shape, dtype=None):
         if _are_loaded.get():
             return ops.zeros(shape, dtype)
-        return ops.convert_to_tensor(_draw(self.start, tuple(shape), self._seed), dtype)
+        return ops.convert_to_tensor(_draw(self.start, tuple(shape), self.seed), dtype)
 
     def get_config(self):
-        return {"start": self.start}
+        return {"start": self.start, "seed": self.seed}
 
 
 def _draw(start, shape, seed):

@@ -1,7 +1,7 @@
-"""DMSA, SMSAN and their parts as Keras layers, for models of your own.
+"""DMSA, SMSAN and their parts as Keras layers: of the models here, and for models of your own.
 
-The models here call the same functions without them: `functions/encoders.py`, whose attention masks
-are in `functions/masks.py`.
+An encoder owns these layers. Its function (`functions/encoders.py`) calls the functions that their
+`call` calls, so a layer by itself gives the numbers that it gives inside.
 """
 
 from typing import Any
@@ -12,10 +12,110 @@ from keras import ops
 from tta.modeling.config.transformer import TransformerConfig
 from tta.modeling.config.weights import attention
 from tta.modeling.functions import layers, masks
-from tta.modeling.functions.layers import block
 from tta.modeling.kits.keras import KerasKit
-from tta.modeling.kits.types import Shape
+from tta.modeling.kits.types import Shape, Tensor
 from tta.modeling.layers.base import ConfiguredLayer, PlainLayer
+
+
+class _Stream(ConfiguredLayer, PlainLayer):
+    """A layer that makes a stream [B, T, D]; its products cast their own inputs."""
+
+    # The type of the result is that of `call`, not that of the products.
+    compute_output_spec = keras.Operation.compute_output_spec
+
+    def __init__(self, config: TransformerConfig, **kwargs: Any):
+        super().__init__(config, **kwargs | {"autocast": False})
+        self.supports_masking = True
+
+    def compute_output_shape(self, input_shape: Shape):
+        return (*input_shape[:2], self.config.hidden_size)
+
+
+@keras.saving.register_keras_serializable("tta")
+class Embeddings(_Stream):
+    """LayerNorm(token + position), with a BERT's segments; or T-TA's first query.
+
+    Args:
+        config: a `TransformerConfig`.
+        mask_zero: as in Keras's Embedding: whether id 0 is padding, so that outputs carry its mask.
+
+    Call:
+        ids: [B, T] int32.
+        segment_ids, added, positions: as in `tta.modeling.functions.layers.embed`.
+        first_query: whether the result is the query of T-TA's first layer, LayerNorm(position):
+            [1, T, D], the same for every sentence.
+
+    Returns:
+        [B, T, D] float32.
+    """
+
+    def __init__(self, config: TransformerConfig, mask_zero: bool = False, **kwargs: Any):
+        super().__init__(config, **kwargs)
+        self.mask_zero = mask_zero
+
+    def build(self, input_shape: Shape):
+        self.add_weights(self.config.embedding_weights, self.config.layer_norm_eps)
+
+    def call(
+        self, ids, segment_ids=None, added=None, positions=None, first_query=False, training=None
+    ):
+        kit = KerasKit(training)
+        if first_query:
+            return layers.first_query(kit, self, self.config.first_query_token_id, ids, added)
+        return layers.embed(kit, self, self.config, ids, segment_ids, added, positions)
+
+    def compute_mask(self, inputs, previous_mask=None):
+        return ops.not_equal(inputs, 0) if self.mask_zero else previous_mask
+
+
+@keras.saving.register_keras_serializable("tta")
+class FeedForward(_Stream):
+    """FFN: two dense layers with an activation between them (paper, equation 1).
+
+    Args:
+        config: a `TransformerConfig`.
+
+    Call:
+        x: [B, T, D].
+
+    Returns:
+        [B, T, D].
+    """
+
+    def build(self, input_shape: Shape):
+        self.add_weights(self.config.block_weights()["feed_forward"])
+
+    def call(self, x: Tensor, training: bool | None = None):
+        return layers.feed_forward(KerasKit(training), self, x, self.config.hidden_act)
+
+
+@keras.saving.register_keras_serializable("tta")
+class AddNorm(_Stream):
+    """The end of a sub-layer: LayerNorm(residual + dropout(x)).
+
+    With `config.norm_first`, a block uses the LayerNorm and the dropout by themselves.
+
+    Args:
+        config: a `TransformerConfig`.
+        is_last: whether it is the encoder's last one, which computes its LayerNorm more precisely.
+
+    Call:
+        x: [B, T, D].
+        residual: [B or 1, T, D].
+
+    Returns:
+        [B, T, D] float32.
+    """
+
+    def __init__(self, config: TransformerConfig, is_last: bool = False, **kwargs: Any):
+        super().__init__(config, **kwargs)
+        self.is_last = is_last
+
+    def build(self, input_shape: Shape):
+        self.add_weights(self.config.norm_weights(), self.config.layer_norm_eps)
+
+    def call(self, x: Tensor, residual: Tensor, training: bool | None = None):
+        return layers.add_norm(KerasKit(training), self, x, residual, self.is_last)
 
 
 @keras.saving.register_keras_serializable("tta")
@@ -35,13 +135,17 @@ class MaskedAttention(PlainLayer):
     Call:
         query: [B, T, D]; B may be 1 (broadcast).
         key_value: [B, S, D].
-        attention_mask: [B, T or 1, S] bool, True = may attend.
+        attention_mask: [B, T or 1, S] bool, True = may attend; [B, S] is the same for all queries.
         projected: a (key, value) pair [B, N, S, H] to attend to; None makes it from `key_value`.
         distances: [T, S] int32, position of the key minus position of the query; needed if K > 0.
+        return_attention_scores: whether to return the weights of the keys, too.
 
     Returns:
-        [B, T, D]. A query without any allowed key gets only the bias of the output projection.
+        [B, T, D]. A query without any allowed key gets only the bias of the output projection. With
+        `return_attention_scores`, a pair of this and [B, N, T, S] float32.
     """
+
+    compute_output_spec = keras.Operation.compute_output_spec
 
     def __init__(
         self,
@@ -56,6 +160,7 @@ class MaskedAttention(PlainLayer):
         self.dropout = dropout
         self.initializer_range = initializer_range
         self.max_relative_distance = max_relative_distance
+        self.supports_masking = True
 
     def build(self, input_shape: Shape):
         size = input_shape[-1]
@@ -64,13 +169,27 @@ class MaskedAttention(PlainLayer):
         relative = self.initializer_range, self.max_relative_distance
         self.add_weights(attention(size, self.num_heads, *relative, self.dropout))
 
-    def call(self, query, key_value, attention_mask, projected=None, distances=None, training=None):
-        given = query, key_value, attention_mask, self.num_heads, projected
+    def call(
+        self,
+        query,
+        key_value,
+        attention_mask,
+        projected=None,
+        distances=None,
+        training=None,
+        return_attention_scores=False,
+    ):
         if not self.max_relative_distance:
             distances = None
         elif distances is None:
             raise ValueError("an attention with max_relative_distance needs distances")
-        return layers.attention(KerasKit(training), self, *given, distances)
+        mask, scores = _pairs(attention_mask), []
+        given = query, key_value, mask, self.num_heads, projected, distances
+        found = layers.attention(KerasKit(training), self, *given, keep=scores.append)
+        return (found, *scores) if return_attention_scores else found
+
+    def compute_output_shape(self, input_shape: Shape):
+        return input_shape
 
 
 @keras.saving.register_keras_serializable("tta")
@@ -90,6 +209,11 @@ class DiagonalMaskedSelfAttention(MaskedAttention):
         return super().call(query, key_value, mask, projected, training=training, **more)
 
 
+def _pairs(mask):
+    """[B, Q or 1, S] of a mask of pairs or of keys."""
+    return mask if len(mask.shape) == 3 else masks.everything(KerasKit(), mask)
+
+
 def diagonal_mask(mask: Any, positions: Any = None) -> Any:
     """The mask of a DMSA: [B, T (query), S (key)] bool; arguments as those of its call."""
     queries = ops.arange(ops.shape(mask)[-1]) if positions is None else positions
@@ -100,7 +224,7 @@ def diagonal_mask(mask: Any, positions: Any = None) -> Any:
 
 
 @keras.saving.register_keras_serializable("tta")
-class CrossAttentionBlock(ConfiguredLayer):
+class CrossAttentionBlock(_Stream):
     """One layer whose queries attend to another stream under any mask.
 
     H = Norm(Q + Attention(Q, K, V)), Q' = Norm(H + FFN(H)). The residual is the query. With
@@ -108,27 +232,56 @@ class CrossAttentionBlock(ConfiguredLayer):
 
     Args:
         config: a `TransformerConfig`.
+        is_last: whether it is the encoder's last one.
 
     Call:
         query: [B, Q, D]; B may be 1 (broadcast).
         key_value: [B, S, D]; None is the query, normalized if `norm_first`.
-        mask: [B, Q or 1, S] bool, True = may attend.
-        projected, distances: as in `MaskedAttention`.
+        mask: as the `attention_mask` of `MaskedAttention`.
+        projected, distances, return_attention_scores: as in `MaskedAttention`.
 
     Returns:
-        [B, Q, D] float32.
+        [B, Q, D] float32; with `return_attention_scores`, a pair as in `MaskedAttention`.
     """
 
-    def __init__(self, config: TransformerConfig, **kwargs: Any):
-        # The residual stays float32; the products cast their own inputs.
-        super().__init__(config, **kwargs | {"autocast": False})
+    attention_layer = MaskedAttention
 
-    def build(self, input_shape):
-        self.add_weights(self.config.block_weights, self.config.layer_norm_eps)
+    def __init__(self, config: TransformerConfig, is_last: bool = False, **kwargs: Any):
+        super().__init__(config, **kwargs)
+        self.is_last = is_last
 
-    def call(self, query, key_value, mask, projected=None, distances=None, training=None):
-        given = mask, key_value, projected, distances
-        return block(KerasKit(training), self, self.config, query, *given)
+    def build(self, input_shape: Shape):
+        config = self.config
+        self.attention: Any = self.attention_layer(
+            config.num_attention_heads,
+            config.attention_probs_dropout_prob,
+            config.initializer_range,
+            config.max_relative_distance,
+            name="attention",
+            dtype=self.dtype_policy,
+        )
+        self.attention.build((None, None, config.hidden_size))
+        self.add_weights(config.block_weights(self.is_last), config.layer_norm_eps)
+
+    def call(
+        self,
+        query,
+        key_value,
+        mask,
+        projected=None,
+        distances=None,
+        training=None,
+        return_attention_scores=False,
+    ):
+        scores = []
+        given = self, self.config, query, _pairs(mask), key_value, projected, distances
+        ends = {"is_last": self.is_last, "keep": scores.append}
+        hidden = layers.block(KerasKit(training), *given, **ends)
+        return (hidden, *scores) if return_attention_scores else hidden
+
+    def compute_mask(self, inputs, previous_mask=None):
+        # `previous_mask` may be the call's, which has a row for each key.
+        return getattr(inputs, "_keras_mask", None)
 
 
 @keras.saving.register_keras_serializable("tta")
@@ -141,6 +294,8 @@ class SelfMaskedSelfAttentionBlock(CrossAttentionBlock):
     padding mask [B, T] bool, or pairs [B, T, T] bool; `positions` is as in
     `DiagonalMaskedSelfAttention`.
     """
+
+    attention_layer = DiagonalMaskedSelfAttention
 
     def call(self, query, key_value, mask, projected=None, positions=None, training=None, **more):
         mask = diagonal_mask(mask, positions)

@@ -10,11 +10,11 @@ from keras import ops
 
 from tta.modeling.config.autoencoder import AutoencoderConfig
 from tta.modeling.kits.types import Shape, Tensor
-from tta.modeling.layers.base import ConfiguredLayer
+from tta.modeling.layers.base import ConfiguredLayer, PlainLayer
 
 
 @keras.saving.register_keras_serializable("tta")
-class LatentConnector(ConfiguredLayer):
+class LatentConnector(ConfiguredLayer, PlainLayer):
     """Owns the weights of `tta.modeling.functions.latent.connect`, float32, and draws samples.
 
     Args:
@@ -27,9 +27,6 @@ class LatentConnector(ConfiguredLayer):
         # In the layer, so that checkpoints hold its state and each replica draws its own numbers.
         self.seed = seed
         self.generator = keras.random.SeedGenerator(seed)
-
-    def get_config(self):
-        return super().get_config() | {"seed": self.seed}
 
     def build(self, input_shape: Shape | None = None):
         self.add_weights(self.config.weights["connector"])

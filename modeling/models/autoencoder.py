@@ -12,7 +12,7 @@ from keras import ops
 
 from tta.modeling.config.autoencoder import AutoencoderConfig
 from tta.modeling.config.model_types import MODEL_TYPES
-from tta.modeling.encoders.base import encoder_of
+from tta.modeling.encoders.base import TOKENS, encoder_of
 from tta.modeling.functions.heads import predicting_states
 from tta.modeling.functions.latent import (
     decode_in_passes,
@@ -23,7 +23,7 @@ from tta.modeling.functions.latent import (
 from tta.modeling.heads.tied_softmax import TiedSoftmaxHead
 from tta.modeling.kits.keras import KerasKit
 from tta.modeling.kits.types import Tensor, Tensors
-from tta.modeling.layers.base import Part
+from tta.modeling.layers.base import Part, dense_layer
 from tta.modeling.layers.latent import LatentConnector
 from tta.modeling.layers.token_weights import weights_after_first
 from tta.modeling.models.base import ConfiguredModel
@@ -78,14 +78,14 @@ class SequenceAutoencoder(ConfiguredModel):
         self.connector = LatentConnector(config, name="connector")
         self.latent_inputs = Part(name="latent_inputs", dtype="float32")
         if config.predicts_length:
-            self.length_predictor = Part(name="length_predictor", dtype="float32")
-            self.length_predictor.build(table["length_predictor"])
+            dense = {"name": "length_predictor", "dtype": "float32"}
+            self.length_predictor = dense_layer(table["length_predictor"], **dense)
         self.decoder = encoder_of(config.part("decoder"), name="decoder", dtype=dtype)
         self.head = TiedSoftmaxHead(config, name="head", dtype=dtype, **head_options or {})
-        self.encoder.build()
+        self.encoder.build(TOKENS)
         self.connector.build()
         self.latent_inputs.build(table["latent_inputs"])
-        self.decoder.build()
+        self.decoder.build(TOKENS)
         self.head.build((None, None, config.hidden_size))
         self.built = True
 

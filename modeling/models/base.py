@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import keras
+from keras import ops
 
 from tta.modeling.config.base import ModelConfig, config_from
 from tta.modeling.layers.base import TableLayer
@@ -52,13 +53,22 @@ class ConfiguredModel(keras.Model):
 
     of = TableLayer.of
 
-    def named_weights(self) -> dict[str, keras.Variable]:
-        """{"encoder/embeddings/token_table": Variable, ...}: every weight, frozen ones included."""
-        return {v.path: v for v in self.weights}
+    def named_weights(self) -> dict[str, Any]:
+        """{"encoder/embeddings/token_table": Variable, ...}: every weight, frozen ones included.
+
+        The kernel of a layer with LoRA is a tensor, the sum with what LoRA has learned.
+        """
+        weights: dict[str, Any] = {v.path: v for v in self.weights}
+        for layer in self._flatten_layers():
+            if getattr(layer, "lora_enabled", False):
+                a, b = (weights.pop(v.path) for v in (layer.lora_kernel_a, layer.lora_kernel_b))
+                learned = layer.lora_alpha / layer.lora_rank * ops.matmul(a, b)
+                weights[layer._kernel.path] = layer._kernel + learned
+        return weights
 
     def assign(self, values: Iterable[tuple[str, Any]]) -> None:
         """Assigns each array to the weight of its name: (name, array) pairs."""
-        weights = self.named_weights()
+        weights = {v.path: v for v in self.weights}
         for name, value in values:
             weights[name].assign(value)
 

@@ -8,7 +8,7 @@ import numpy as np
 from tta.modeling.config.base import ModelConfig
 from tta.modeling.config.language_model import LanguageModelConfig
 from tta.modeling.config.model_types import MODEL_TYPES
-from tta.modeling.encoders.base import encoder_of
+from tta.modeling.encoders.base import TOKENS, encoder_of
 from tta.modeling.kits.types import Tensor, Tensors
 from tta.modeling.layers.base import weights_to_load
 from tta.modeling.models.base import ConfiguredModel
@@ -49,7 +49,7 @@ class LanguageModel(ConfiguredModel):
         super().__init__(config, dtype, name=name)
         self.encoder = encoder_of(config, name="encoder", dtype=dtype)
         self.head = head_class(config, name="head", dtype=dtype, **head_options or {})
-        self.encoder.build()
+        self.encoder.build(TOKENS)
         self.head.build((None, None, config.hidden_size))
         self.built = True
 

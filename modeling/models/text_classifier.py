@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from tta.modeling.config.classifier import MIX, ClassifierConfig
-from tta.modeling.encoders.base import encoder_of
+from tta.modeling.encoders.base import TOKENS, encoder_of
 from tta.modeling.kits.types import Shape, Tensor, Tensors
 from tta.modeling.layers.base import ConfiguredLayer, dense_layer
 from tta.modeling.layers.task_layers import MixedLSTM, compared, maximum, weighted_mean
@@ -79,7 +79,7 @@ class TextClassifier(ConfiguredModel):
         super().__init__(config, dtype, name=name)
         self.encoder = encoder_of(config.encoder, name="encoder", dtype=dtype)
         self.head = ClassificationHead(config, name="head", dtype=dtype)
-        self.encoder.build()
+        self.encoder.build(TOKENS)
         self.head.build((None, config.pooled_size))
         self.reader = None
         if config.pooling == MIX:

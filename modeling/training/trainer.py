@@ -262,7 +262,7 @@ class Trainer:
     def _check_weights(self, step):
         # The gradient of a finite loss may not be finite. The next loss would show it too late.
         for name, variable in self.model.named_weights().items():
-            if not np.isfinite(np.asarray(variable.value)).all():
+            if not np.isfinite(np.asarray(variable)).all():
                 self._diverged(f"weight {name} is no longer finite at step {step}")
 
     def _check_learned(self, loss):

@@ -208,7 +208,7 @@ def _evaluate(part: Part, lm: Any, weights: RerankWeights) -> ListEvaluation:
 def _train(config, lm, examples, heldout, weights, work):
     """The `Outcome` of the training, with the weights of the combined score; None if stopped."""
     schedule = config.list_schedule
-    variables = lm.model.named_weights()
+    variables = {v.path: v for v in lm.model.weights}
     before = _evaluate(heldout, lm, weights)
 
     def begin(rate):

@@ -170,7 +170,7 @@ def _begin(trainer, max_passes):
     def take_pass(number):
         return trainer.last_evaluation if trainer.train(number * steps_per_pass) else None
 
-    return Training(trainer.model.named_weights(), before, take_pass)
+    return Training({v.path: v for v in trainer.model.weights}, before, take_pass)
 
 
 def _card(config, outcome, info):

@@ -43,6 +43,10 @@ VECTORS, CHARACTERS = ("float32", 11), ("int32", 13)
 # Class, perhaps with what it is for -> (its arguments, what it is called with: name -> type and,
 # for floats, the last size).
 LAYERS = {
+    "Dense": ({"units": F}, {"inputs": STREAM}),
+    "Embeddings": ({"config": CONFIG}, {"ids": IDS}),
+    "FeedForward": ({"config": CONFIG}, {"x": STREAM}),
+    "AddNorm": ({"config": CONFIG}, {"x": STREAM, "residual": STREAM}),
     "MaskedAttention": (
         {"num_heads": N, "dropout": 0.1},
         {"query": STREAM, "key_value": STREAM, "attention_mask": ("bool", None)},
@@ -186,7 +190,7 @@ def spec(kind, name=None):
 
 
 # The layers that end in a product, and return its type. The others return float32.
-PRODUCTS = {"MaskedAttention", "DiagonalMaskedSelfAttention", "Highway"}
+PRODUCTS = {"MaskedAttention", "DiagonalMaskedSelfAttention", "FeedForward", "Dense", "Highway"}
 
 
 @functools.cache
