@@ -24,8 +24,8 @@ _DETACHED, _ATTACHED = re.compile(rf"(?<=\s){_MARK}"), re.compile(rf"(?<=[^\W\d_
 _HIGHER_IS_BETTER = re.compile(r"(?i)(confidence|prob|probability|likelihood|posterior|score)s?$")
 _LOWER_IS_BETTER = re.compile(r"(?i)nll|neg|loss|cost|ppl|perplexity")
 # The share of texts of a list, and of lists, that must have little in common. In noisy speech and
-# in translations, up to 6 % of the lists have so many; in lists that are mixed, 40 % or more.
-_MANY_TEXTS, _MANY_LISTS, _COMPARED = 0.3, 0.1, 8
+# in translations, up to 1 % of the lists have so many; in lists that are mixed, 25 % or more.
+_MANY_TEXTS, _MANY_LISTS, _COMPARED = 0.5, 0.1, 8
 # The share of lists whose references have little in common with them. It is at most 4 % in noisy
 # speech, and 55 % or more with the references of other lists.
 _MANY_REFERENCES = 1 / 3
@@ -109,7 +109,7 @@ def mixture_notes(file: NBestFile) -> Iterator[str]:
         others = others[:: 1 + len(others) // _COMPARED]
         far = sum(have_little_in_common(first, text) for text in others)
         several += bool(others)
-        mixed += [one] if far > _MANY_TEXTS * len(others) else []
+        mixed += [one] if others and far >= _MANY_TEXTS * len(others) else []
         if one.reference and one.hypotheses:
             measured += 1
             texts = [h.text for h in one.hypotheses[:3]]

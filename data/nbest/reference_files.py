@@ -283,7 +283,7 @@ def _other_ids(rows, wanted) -> list[tuple[str, bool]] | None:
         for keys in (values, [value and stem(value) for value in values]):
             are_distinct = None not in keys and len(set(keys)) == len(keys)
             if are_distinct and 2 * len(wanted.intersection(keys)) > len(wanted):
-                return [(key, False) for key in keys]
+                return [(str(key), False) for key in keys]
     return None
 
 

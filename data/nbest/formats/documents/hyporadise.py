@@ -2,6 +2,7 @@
 
 import itertools
 import re
+from typing import Any
 
 from tta.data.nbest.fields import REFERENCES, SCORES
 from tta.data.nbest.formats.base import Source
@@ -88,12 +89,13 @@ def is_pair(source: Source) -> bool:
 def _records(text):
     """The records, and each list of a record of all: `{"texts": [[...], ...], "scores": ...}`."""
     for item, line, place in iter_records(text):
-        columns = [item.get(name) for name in _PAIR] if isinstance(item, dict) else [None]
+        pair = item if isinstance(item, dict) else {}
+        columns: list[Any] = [pair.get(name) for name in _PAIR]
         if all(isinstance(c, list) and c and all(isinstance(x, list) for x in c) for c in columns):
             if len(columns[0]) != len(columns[1]):
                 raise InputError("expected as many lists of scores as of texts", line=line)
-            for i, pair in enumerate(zip(*columns, strict=True)):
-                yield dict(zip(_PAIR, pair, strict=True)), line, place._replace(index=(i, item))
+            for i, one in enumerate(zip(*columns, strict=True)):
+                yield dict(zip(_PAIR, one, strict=True)), line, place._replace(index=(i, item))
         else:
             yield item, line, place
 

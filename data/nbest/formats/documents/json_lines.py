@@ -117,8 +117,8 @@ class JsonLinesFormat(Format):
             extra = {self.name: {"value": value, "columns": fields}}
             hypotheses.append(replace(one, extra=extra))
             rows.append(fields if are_texts else as_object(value))
-        holders = [one for one in (item, record) if named(one, self.references)]
-        reference = holders[0][named(holders[0], self.references)] if holders else None
+        holder = item if named(item, self.references) else record
+        reference = holder.get(named(holder, self.references) or "")
         extra = {self.name: {"item": record, "path": path, **kept}}
         found = ranked(hypotheses, rows)
         collector.add(_id(record, _id(item, name, collector), collector), found, reference, extra)
