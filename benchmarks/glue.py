@@ -61,7 +61,7 @@ FLAGS = flags.FLAGS
 
 
 def main():
-    from tta.scoring.classification.classify import classify
+    from tta.papers.glue.classify import classify
 
     if FLAGS.quick and FLAGS.json:
         raise app.UsageError("--quick is no result for --json")
@@ -97,7 +97,7 @@ def rows_of(models, first_models):
 
 def config_of(task, row, pooling):
     """The `ClassifyConfig` of a cell."""
-    from tta.scoring.classification.config import ClassifyConfig
+    from tta.papers.glue.classify_config import ClassifyConfig
 
     rates, seeds = [float(rate) for rate in FLAGS.learning_rates], FLAGS.num_seeds
     if task in LARGE or FLAGS.quick:
@@ -186,7 +186,7 @@ def constant_values(task, control):
     With two labels, the other one has the rest of the accuracy. F1, MCC and correlation are 0
     for all constant predictions but, with F1, that of the positive label.
     """
-    from tta.scoring.classification.config import TASKS
+    from tta.papers.glue.classify_config import TASKS
 
     if metric_of(task) != "accuracy":
         return control, 0.0
@@ -217,14 +217,14 @@ def difference_cells(results, base):
 
 def metric_of(task):
     """The key of a task's first measure."""
-    from tta.scoring.classification.config import TASKS
+    from tta.papers.glue.classify_config import TASKS
 
     return TASKS[task].metrics[0]
 
 
 def markdown(cells):
     """A table with a row per model."""
-    from tta.scoring.classification.report import METRICS
+    from tta.papers.glue.report import METRICS
 
     tasks, models = (list(dict.fromkeys(names)) for names in zip(*cells, strict=True))
     heads = [t if t == MEAN else f"{t} ({METRICS[metric_of(t)].name})" for t in tasks]

@@ -18,9 +18,9 @@ from absl import flags
 
 from benchmarks import evaluation_data
 from tta import cli
-from tta.data.labelled.conll import read_conll
-from tta.data.labelled.tables import read_table
-from tta.scoring.probing.config import ProbeConfig
+from tta.papers.glue.data.conll import read_conll
+from tta.papers.glue.data.tables import read_table
+from tta.papers.probing.config import ProbeConfig
 
 MODELS = ["small", "cloze-small", "cloze-base", "bilm-small", "unilm-small", "random:small"]
 JOINED = "embed+context"
@@ -66,7 +66,7 @@ SETS = (
 
 
 def main():
-    from tta.scoring.probing.probe import probe_files
+    from tta.papers.probing.probe import probe_files
 
     columns = {}
     with tempfile.TemporaryDirectory() as work:

@@ -8,12 +8,12 @@ Example:
 import sys
 
 from tta import cli
-from tta.scoring.probing.config import StsConfig
 from tta.scoring.scorers.options import EncodeOptions, SeveralModels
+from tta.scoring.similarity.config import StsConfig
 
 
 def main(config: StsConfig, models: SeveralModels, options: EncodeOptions) -> None:
-    from tta.scoring.probing.sts import compare_files
+    from tta.scoring.similarity.sts import compare_files
 
     report = compare_files(config, models.names, **options.for_work(models.names, config.sts_file))
     print(report, file=sys.stderr if report.output_file == "-" else sys.stdout)

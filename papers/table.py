@@ -1,18 +1,18 @@
 """What papers/ brings to the core, in the table that any package may bring: see `tta.registry`."""
 
-_CONFIG, _AUTOENCODING = "tta.modeling.config", "tta.modeling.objectives.autoencoding"
-_INPUTS = "tta.data.vectors.word_inputs"
-_STATIC = "tta.scoring.scorers.static_vectors"
+_AUTOENCODING = "tta.papers.nar.objectives"
+_INPUTS = "tta.papers.semfit.vectors.word_inputs"
+_STATIC = "tta.papers.semfit.static_vectors"
 
 TABLE = {
     "model_type": {
-        "elmo": f"{_CONFIG}.elmo:FAMILY",
-        "autoencoder": f"{_CONFIG}.autoencoder:FAMILY",
-        "classifier": f"{_CONFIG}.classifier:FAMILY",
+        "elmo": "tta.papers.semfit.config:FAMILY",
+        "autoencoder": "tta.papers.nar.config:FAMILY",
+        "classifier": "tta.papers.glue.config:FAMILY",
     },
     "output_layer": {
-        "adaptive_softmax": f"{_CONFIG}.vector_heads:AdaptiveSoftmaxSettings",
-        "semfit": f"{_CONFIG}.vector_heads:SemFitSettings",
+        "adaptive_softmax": "tta.papers.semfit.head_settings:AdaptiveSoftmaxSettings",
+        "semfit": "tta.papers.semfit.head_settings:SemFitSettings",
     },
     "objective": {
         "ae": f"{_AUTOENCODING}:Autoencoding",
@@ -20,23 +20,23 @@ TABLE = {
         "full_vae": f"{_AUTOENCODING}:FullVariationalAutoencoding",
         "bidirectional_clm": "tta.modeling.objectives.language_model:BidirectionalCausal",
     },
-    "held-out measure": {"target_vectors": "tta.modeling.objectives.vectors"},
+    "held-out measure": {"target_vectors": "tta.papers.semfit.measures"},
     "token feature": {
         "target_vectors": f"{_INPUTS}:VectorFeature",
         "input_vectors": f"{_INPUTS}:VectorFeature",
         "characters": f"{_INPUTS}:CharacterFeature",
     },
     "kind of model": {
-        "cosine": "tta.scoring.vectors.cosine_model:CosineModel",
+        "cosine": "tta.papers.semfit.cosine_model:CosineModel",
         "glove": f"{_STATIC}:StaticVectors",
         "word2vec": f"{_STATIC}:StaticVectors",
         "fasttext": f"{_STATIC}:FastTextVectors",
         "vectors": f"{_STATIC}:VectorsFolder",
     },
     "command": {
-        "tta-classify": "tta.flags.classify",
-        "tta-create-vectors": "tta.flags.create_vectors",
-        "tta-probe": "tta.flags.probe",
-        "tta-reconstruct": "tta.flags.reconstruct",
+        "tta-classify": "tta.papers.glue.command",
+        "tta-create-vectors": "tta.papers.semfit.command",
+        "tta-probe": "tta.papers.probing.command",
+        "tta-reconstruct": "tta.papers.nar.command",
     },
 }

@@ -19,8 +19,6 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from tta.data.labelled.conll import read_conll, stray_tags
-from tta.data.labelled.tables import read_table
 from tta.data.nbest.files import read_nbest, write_nbest
 from tta.data.nbest.formats import FORMATS, load_format
 from tta.data.pairs.minimal_pairs import read_minimal_pairs
@@ -28,14 +26,16 @@ from tta.data.pairs.sts import read_sts
 from tta.data.records.dataset import load_dataset_info, shard_paths
 from tta.data.text.files import open_input
 from tta.data.text.lines import TextReader
-from tta.data.vectors.fasttext import check_sizes
-from tta.data.vectors.target_vectors import map_vectors
-from tta.data.vectors.word_vectors import WordVectorFile
 from tta.data.vocabulary.word_pieces import TTA_SPECIALS, Vocabulary
 from tta.data.vocabulary.words import WordVocabulary
 from tta.errors import InputError
 from tta.modeling.config.base import read_config
 from tta.modeling.formats.bert import GOOGLE_ACTIVATIONS, bert_config
+from tta.papers.glue.data.conll import read_conll, stray_tags
+from tta.papers.glue.data.tables import read_table
+from tta.papers.semfit.vectors.fasttext import check_sizes
+from tta.papers.semfit.vectors.target_vectors import map_vectors
+from tta.papers.semfit.vectors.word_vectors import WordVectorFile
 from tta.scoring.reports.marked_text import mark
 from tta.scoring.scorers.ngram_model import check_counts
 from tta.scoring.scorers.pooling import PoolingStatistics

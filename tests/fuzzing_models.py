@@ -19,9 +19,6 @@ from safetensors.numpy import save
 
 from tests.fuzzing import BERT_CONFIG, Reader, fasttext_file, json_bytes
 from tta.data.records.features import IdLimits
-from tta.data.vectors.character_network import NUM_CHARACTERS, CharacterNetwork, network_bytes
-from tta.data.vectors.fasttext import SubwordVectors
-from tta.data.vectors.ngrams import NgramSettings
 from tta.modeling.config.transformer import TransformerConfig
 from tta.modeling.config.weights import named
 from tta.modeling.formats import bert
@@ -33,6 +30,13 @@ from tta.modeling.formats.standardization import read_standardization
 from tta.modeling.formats.weights import load_weights, save_weights
 from tta.modeling.kits.onnx.weights import Arrays
 from tta.names import CHARACTER_NETWORK
+from tta.papers.semfit.vectors.character_network import (
+    NUM_CHARACTERS,
+    CharacterNetwork,
+    network_bytes,
+)
+from tta.papers.semfit.vectors.fasttext import SubwordVectors
+from tta.papers.semfit.vectors.ngrams import NgramSettings
 from tta.scoring.scorers.ngram_model import NgramModel
 
 CONFIG = TransformerConfig(

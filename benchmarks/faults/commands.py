@@ -82,7 +82,7 @@ def create_vectors(folder):
     (folder / "out").mkdir()
     (folder / "out" / "notes.txt").write_text("somebody's\n")
     flags = [f"--input_dir={folder / 'data'}", f"--output_dir={folder / 'out'}"]
-    return ["-m", "tta.flags.create_vectors", *flags, "--source=random", "--overwrite"]
+    return ["-m", "tta.papers.semfit.command", *flags, "--source=random", "--overwrite"]
 
 
 def fit_pooling(folder):
@@ -115,7 +115,7 @@ def reconstruct(folder):
     (folder / "out").mkdir()
     flags = [f"--model={_autoencoder(folder)}", f"--input_file={_text(folder)}", "--overwrite"]
     (folder / "out" / "texts.jsonl").write_text("older texts\n")
-    return ["-m", "tta.flags.reconstruct", *flags, f"--output_file={folder / 'out/texts.jsonl'}"]
+    return ["-m", "tta.papers.nar.command", *flags, f"--output_file={folder / 'out/texts.jsonl'}"]
 
 
 def half(folder):
@@ -143,7 +143,7 @@ def classify(folder):
         (folder / f"{name}.tsv").write_text("".join(rows))
     flags = [f"--{part}_file={folder / part}.tsv" for part in ("train", "dev")]
     flags += [f"--test_file={folder / 'dev.tsv'}", f"--model={model}", "--num_seeds=2"]
-    return ["-m", "tta.flags.classify", *flags, f"--output_dir={folder / 'out'}"]
+    return ["-m", "tta.papers.glue.command", *flags, f"--output_dir={folder / 'out'}"]
 
 
 def export(folder):
@@ -169,9 +169,9 @@ def _model(folder):
 
 
 def _autoencoder(folder):
-    from tests.modeling.models.test_autoencoder import make
     from tests.tiny_dataset import VOCABULARY
     from tta.modeling.formats.model_directory import save_model
+    from tta.papers.nar.tests.test_autoencoder import make
 
     (folder / "model").mkdir()
     VOCABULARY.save(folder / "model" / "vocab.txt")

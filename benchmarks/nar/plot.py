@@ -20,8 +20,8 @@ def main(argv):
     if len(argv) != 3:
         raise app.UsageError("give two sentences as arguments")
     import tta
-    from tta.scoring.reconstruction.config import ReconstructConfig
-    from tta.scoring.reconstruction.reconstruct import reconstruct
+    from tta.papers.nar.reconstruct import reconstruct
+    from tta.papers.nar.reconstruct_config import ReconstructConfig
 
     report = reconstruct(
         ReconstructConfig(input_file=FLAGS.text_file, max_texts=FLAGS.max_texts), FLAGS.model

@@ -143,9 +143,9 @@ def _time_file(folder):
 
 def measured(model, passes):
     """{column: number} of an autoencoder that decodes in some passes; None where there is none."""
-    from tta.scoring.probing.config import StsConfig
-    from tta.scoring.probing.sts import compare_files
-    from tta.scoring.reconstruction import report as names
+    from tta.papers.nar import report as names
+    from tta.scoring.similarity.config import StsConfig
+    from tta.scoring.similarity.sts import compare_files
 
     report = reconstruction(model, passes)
     result = report.row(names.RECONSTRUCTION)
@@ -161,8 +161,8 @@ def measured(model, passes):
 
 def reconstruction(model, passes=1):
     """The report of tta reconstruct on --text_file."""
-    from tta.scoring.reconstruction.config import ReconstructConfig
-    from tta.scoring.reconstruction.reconstruct import reconstruct
+    from tta.papers.nar.reconstruct import reconstruct
+    from tta.papers.nar.reconstruct_config import ReconstructConfig
 
     config = ReconstructConfig(
         input_file=FLAGS.text_file, max_texts=FLAGS.max_texts, num_passes=passes

@@ -92,8 +92,8 @@ def probed(model, path):
     """The accuracy of a linear classifier on the model's vectors: {"TREC": percent, "MR": ...}."""
 
     def measure():
-        from tta.scoring.probing.config import ProbeConfig
-        from tta.scoring.probing.probe import probe_files
+        from tta.papers.probing.config import ProbeConfig
+        from tta.papers.probing.probe import probe_files
 
         trec, folds = SENTENCES / "TREC", {"num_folds": 5, "num_seeds": 1}
         files = {
@@ -115,7 +115,7 @@ def probed(model, path):
 
 def reconstructed(model):
     """How many pieces of the held-out texts an autoencoder writes at their position, in percent."""
-    from tta.scoring.reconstruction import report as names
+    from tta.papers.nar import report as names
 
     report = reconstruction(model)
     rows = {"accuracy %": names.RECONSTRUCTION, "z of another text %": names.ANOTHER}

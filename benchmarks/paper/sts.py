@@ -16,8 +16,8 @@ from benchmarks.paper.common import ENCODERS, FLAGS, asked, cached, data, say, s
 from tta import cli
 from tta.data.pairs.sts import read_sts
 from tta.scoring.metrics.significance import bootstrap, interval
-from tta.scoring.probing.config import StsConfig
-from tta.scoring.probing.sts import compare_files
+from tta.scoring.similarity.config import StsConfig
+from tta.scoring.similarity.sts import compare_files
 
 CONDITION = (
     "Cosine of mean vectors, without training on gold scores, as in the paper. Unlike the paper's, "

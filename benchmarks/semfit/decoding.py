@@ -69,7 +69,7 @@ def decoded(lm, texts):
 
 def vectors_of(lm):
     """The target vectors of the vocabulary: [V, m] float32."""
-    from tta.data.vectors.target_vectors import TargetVectors
+    from tta.papers.semfit.vectors.target_vectors import TargetVectors
 
     return TargetVectors(lm.directory, lm.tokenizer.vocabulary).array.astype(np.float32)
 

@@ -135,7 +135,7 @@ def compared(found, work):
 
 def differences_of(column, models, work):
     """The first model minus each of the others on a column: [[value, low, high], ...]."""
-    from tta.scoring.probing.probe import probe_files
+    from tta.papers.probing.probe import probe_files
 
     config = probe_config((PROBES | more_probes(work))[column], representation=["layers"])
     report = probe_files(config, models)  # it has the other minus the first
@@ -222,7 +222,7 @@ def vectors_of(source):
     data, options = VECTORS[source]
     folder = Path(FLAGS.work_dir).resolve() / "vectors" / source
     if not (folder / "vectors.npy").exists():
-        code = "from tta.flags.create_vectors import run; run()"
+        code = "from tta.papers.semfit.command import run; run()"
         rows = {row.name: row for row in ROWS if f"{{{row.name}}}" in " ".join(options)}
         models = {name: trained(row, 0, folder.parents[1]) for name, row in rows.items()}
         options = [option.format(**models) for option in options]
@@ -235,8 +235,8 @@ def vectors_of(source):
 
 def measured(model, representations):
     """Measures a model: {representation: {column: number}}."""
-    from tta.scoring.probing.config import StsConfig
-    from tta.scoring.probing.sts import compare_files
+    from tta.scoring.similarity.config import StsConfig
+    from tta.scoring.similarity.sts import compare_files
 
     values = probed(model, representations, PROBES)
     for column, file in STS.items():
@@ -251,7 +251,7 @@ def measured(model, representations):
 
 def probed(model, representations, probes):
     """The results of tta probe: {representation: {column: number}}."""
-    from tta.scoring.probing.probe import probe_files
+    from tta.papers.probing.probe import probe_files
 
     values = {representation: {} for representation in representations}
     for column, options in probes.items():
@@ -264,7 +264,7 @@ def probed(model, representations, probes):
 
 def probed_by_mix(model, work):
     """The results of models of the tasks over the mix of layers: {column: number}."""
-    from tta.scoring.probing.probe import probe_files
+    from tta.papers.probing.probe import probe_files
 
     values, probes = {}, PROBES | more_probes(work)
     for column in MIXED:
@@ -275,7 +275,7 @@ def probed_by_mix(model, work):
 
 def probe_config(options, **settings):
     """The `ProbeConfig` of an entry of PROBES or MORE_PROBES."""
-    from tta.scoring.probing.config import ProbeConfig
+    from tta.papers.probing.config import ProbeConfig
 
     given = {name: str(v) if isinstance(v, Path) else v for name, v in options.items()}
     return ProbeConfig(**given, **{"num_folds": 5, "num_seeds": 1} | settings)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from benchmarks import glue
-from tta.scoring.classification.report import RateRow
+from tta.papers.glue.report import RateRow
 
 
 def row(values, resampled):
@@ -97,7 +97,7 @@ def test_a_command_keeps_the_tasks_and_models_of_earlier_ones(tmp_path, monkeypa
         rows = [row([0.0], [0, 0]), row([30.0] if pooling else found[model], [1, 2])]
         return SimpleNamespace(rows=rows, signatures=[f"model:{model}"])
 
-    monkeypatch.setattr("tta.scoring.classification.classify.classify", classify)
+    monkeypatch.setattr("tta.papers.glue.classify.classify", classify)
     glue.main()
     kept = json.loads(path.read_text())
     assert kept["rte"] == earlier["rte"]

@@ -14,8 +14,8 @@ from tests.commands import run_with_fake_model, with_fake_model
 from tests.fake_model import FakeModel
 from tta.errors import InputError
 from tta.scoring.metrics.correlation import Correlation
-from tta.scoring.probing.config import StsConfig
-from tta.scoring.probing.sts import StsReport, compare_files
+from tta.scoring.similarity.config import StsConfig
+from tta.scoring.similarity.sts import StsReport, compare_files
 
 PAIRS = [
     ("A cat sat.", "A cat sat.", 5.0),

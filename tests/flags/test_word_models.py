@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import tta
-from tests.flags.test_elmo import TEXT
 from tta.data.corpus.config import LocalCorpusConfig
 from tta.data.corpus.prepare import create_tfrecords
 from tta.data.vocabulary.config import VocabularyConfig
@@ -14,6 +13,7 @@ from tta.data.vocabulary.train import create_vocab
 from tta.errors import InputError
 from tta.modeling.training.config import PretrainingConfig
 from tta.modeling.training.pretrain import pretrain
+from tta.papers.semfit.tests.test_flags_elmo import TEXT
 
 pytestmark = pytest.mark.tensorflow
 

@@ -12,10 +12,10 @@ import tensorflow as tf
 
 import tta
 from tests.modeling.tiny import randomize, tiny_config
-from tta.modeling.config.autoencoder import AutoencoderConfig
-from tta.modeling.config.classifier import ClassifierConfig
-from tta.modeling.config.elmo import ElmoConfig
-from tta.modeling.config.vector_heads import AdaptiveSoftmaxSettings
+from tta.papers.glue.config import ClassifierConfig
+from tta.papers.nar.config import AutoencoderConfig
+from tta.papers.semfit.config import ElmoConfig
+from tta.papers.semfit.head_settings import AdaptiveSoftmaxSettings
 
 pytestmark = pytest.mark.tensorflow
 

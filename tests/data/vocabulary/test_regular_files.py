@@ -7,10 +7,10 @@ import pytest
 
 from tta.checked_files import read_json_object
 from tta.data.text.files import check_rereadable
-from tta.data.vectors.target_vectors import map_vectors
 from tta.data.vocabulary.word_pieces import Vocabulary
 from tta.data.vocabulary.words import WordVocabulary
 from tta.errors import InputError
+from tta.papers.semfit.vectors.target_vectors import map_vectors
 from tta.scoring.scorers.pooling import PoolingStatistics
 
 

@@ -7,11 +7,11 @@ import pytest
 import tta
 from tests.modeling.tiny import tiny_config
 from tta.errors import InputError
-from tta.modeling.config.autoencoder import AutoencoderConfig
 from tta.modeling.config.base import read_config
-from tta.modeling.config.classifier import ClassifierConfig
-from tta.modeling.config.elmo import ElmoConfig
 from tta.modeling.config.transformer import TransformerConfig
+from tta.papers.glue.config import ClassifierConfig
+from tta.papers.nar.config import AutoencoderConfig
+from tta.papers.semfit.config import ElmoConfig
 
 pytestmark = pytest.mark.tensorflow
 

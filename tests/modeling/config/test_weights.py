@@ -8,10 +8,10 @@ import pytest
 
 from tta.errors import InputError
 from tta.modeling.config.base import config_from
-from tta.modeling.config.classifier import ClassifierConfig
 from tta.modeling.config.model_types import HEADS, MODEL_TYPES
 from tta.modeling.config.weights import count, named
 from tta.modeling.models.language_model import build_model
+from tta.papers.glue.config import ClassifierConfig
 
 pytestmark = pytest.mark.tensorflow
 

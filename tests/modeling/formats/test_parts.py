@@ -6,7 +6,6 @@ import json
 import numpy as np
 import pytest
 
-from tests.modeling.models.test_autoencoder import TYPES, autoencoder_config, make
 from tests.modeling.tiny import arrays, batch, randomize, tiny_config, tiny_model, training_config
 from tests.tiny import without_graphs
 from tests.tiny_dataset import VOCABULARY, sentences, write_dataset
@@ -14,6 +13,7 @@ from tta.errors import InputError
 from tta.modeling.formats.model_directory import load_model, save_model
 from tta.modeling.formats.parts import load_part, save_part
 from tta.modeling.training.pretrain import pretrain
+from tta.papers.nar.tests.test_autoencoder import TYPES, autoencoder_config, make
 
 pytestmark = pytest.mark.tensorflow
 

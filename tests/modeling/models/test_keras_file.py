@@ -12,9 +12,9 @@ import pytest
 
 from benchmarks import ROOT
 from tests.modeling.tiny import batch, randomize, tiny_config
-from tta.modeling.config.autoencoder import AutoencoderConfig
-from tta.modeling.config.classifier import ClassifierConfig
 from tta.modeling.models.language_model import build_model
+from tta.papers.glue.config import ClassifierConfig
+from tta.papers.nar.config import AutoencoderConfig
 
 pytestmark = pytest.mark.tensorflow
 

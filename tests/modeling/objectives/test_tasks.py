@@ -6,12 +6,12 @@ import tensorflow as tf
 
 from tests.modeling.tiny import MASK_ID, VOCAB_SIZE, Vocabulary, as_arrays, batch
 from tta.modeling.layers.token_weights import inner_weights
-from tta.modeling.objectives.classification import Classification
 from tta.modeling.objectives.language_model import (
     CausalLanguageModeling,
     LanguageAutoencoding,
     MaskedLanguageModeling,
 )
+from tta.papers.glue.objective import Classification
 
 pytestmark = pytest.mark.tensorflow
 

@@ -20,11 +20,11 @@ from tests.commands import environment
 from tta.data.records.arrays import ArrayBatches
 from tta.data.records.features import ModelInputs
 from tta.modeling.config.base import config_from
-from tta.modeling.config.classifier import ClassifierConfig
 from tta.modeling.models.language_model import build_model
 from tta.modeling.objectives import OBJECTIVES
-from tta.modeling.objectives.classification import TARGET, Classification
 from tta.modeling.training.evaluation import Evaluator
+from tta.papers.glue.config import ClassifierConfig
+from tta.papers.glue.objective import TARGET, Classification
 
 LENGTHS = (3, 3, 4, 5, 5, 6, 7, 4, 3, 9)
 VOCAB_SIZE, M = 23, 17

@@ -19,7 +19,6 @@ import pytest
 import tensorflow as tf
 
 from tests.checks import run_checks
-from tests.modeling.models.test_autoencoder import autoencoder_config
 from tests.modeling.tiny import tiny_config
 from tests.modeling.training.saved_variables import saving
 from tests.tiny_dataset import (
@@ -31,9 +30,7 @@ from tests.tiny_dataset import (
 from tta.data.records.features import DEFAULT_FEATURES
 from tta.data.records.pipeline import train_batches
 from tta.errors import InputError
-from tta.modeling.models.autoencoder import SequenceAutoencoder
 from tta.modeling.models.language_model import LanguageModel
-from tta.modeling.objectives.autoencoding import VariationalAutoencoding
 from tta.modeling.objectives.language_model import LanguageAutoencoding
 from tta.modeling.training import assembly
 from tta.modeling.training.config import LoopSettings, PretrainingConfig
@@ -46,6 +43,9 @@ from tta.modeling.training.steps.tensorflow import (
     own_random_numbers,
 )
 from tta.modeling.training.trainer import Trainer
+from tta.papers.nar.model import SequenceAutoencoder
+from tta.papers.nar.objectives import VariationalAutoencoding
+from tta.papers.nar.tests.test_autoencoder import autoencoder_config
 
 ONE = tf.distribute.get_strategy()
 

@@ -19,11 +19,11 @@ from tta.data.corpus.prepare import create_tfrecords
 from tta.data.records import pipeline
 from tta.data.records.dataset import load_dataset_info, shard_paths
 from tta.errors import InputError
-from tta.modeling.config.autoencoder import AutoencoderConfig
 from tta.modeling.formats.model_directory import save_model
 from tta.modeling.models.language_model import build_model
 from tta.modeling.objectives import OBJECTIVES
 from tta.modeling.training.trainer import Trainer
+from tta.papers.nar.config import AutoencoderConfig
 from tta.scoring.adaptation.adapt import adapt, check_output_dir
 from tta.scoring.adaptation.config import AdaptationConfig
 

@@ -12,9 +12,9 @@ from tests.tiny import TOKENS, make_model
 from tta.data.vocabulary.tokenizer import Tokenizer
 from tta.data.vocabulary.word_pieces import Vocabulary
 from tta.errors import InputError
+from tta.papers.semfit.static_vectors import StaticVectors
 from tta.scoring.scorers.ngram_model import NgramModel
 from tta.scoring.scorers.scorer import Scorer, TokenScores
-from tta.scoring.scorers.static_vectors import StaticVectors
 from tta.scoring.scorers.text_model import TextModel
 
 CHARACTERS = [c for c in map(chr, range(sys.maxunicode + 1)) if not "\ud800" <= c <= "\udfff"]

@@ -8,7 +8,7 @@ import pytest
 
 import tta
 from tta.errors import InputError
-from tta.scoring.scorers.static_vectors import split_words
+from tta.papers.semfit.static_vectors import split_words
 
 VECTORS = b"the 1 0\ncat 0 2\nUS 4 0\nus 0 8\ndon't 16 16\nx-ray 3 5\n. 100 100\n"
 

@@ -1,0 +1,166 @@
+"""What an autoencoder computes, as ONNX graphs: `tta.papers.nar.model`.
+
+B sentences, T tokens, D hidden size, K latent vectors of a sentence, P numbers in each; L layers,
+N heads, H = D / N, S keys.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tta.modeling.config.model_types import MODEL_TYPES
+from tta.modeling.functions.encoders import encode_transformer, memory_heads, step
+from tta.modeling.functions.heads import (
+    predicting_states,
+    scorer,
+    table_of,
+    transform,
+)
+from tta.modeling.kits.onnx.graph import Graph
+from tta.modeling.kits.onnx.kit import best_pieces
+from tta.modeling.kits.onnx.language_model import batch_of, started
+from tta.papers.nar.functions import latent_inputs, length_log_probabilities, posterior
+
+
+@dataclass(frozen=True, eq=False)
+class AutoencoderNetwork:
+    """The graphs of an autoencoder.
+
+    Graphs of the encoder read "input_ids" [B, T] int32 and "padding_mask" [B, T] bool. Those of the
+    decoder also read "latent" [B, K P]; ids are read where the decoder reads tokens.
+
+    Attributes:
+        config: an `AutoencoderConfig`.
+        arrays: {name: float32 array} of the weights.
+        normalizer: as in `tta.load`.
+        rounded: whether products that round well are computed in int8.
+    """
+
+    config: Any
+    arrays: Mapping[str, np.ndarray]
+    normalizer: str
+    rounded: bool = False
+
+    # Of the encoder.
+
+    def states(self) -> Graph:
+        """The last layer's output: [B, T, D]."""
+        k, w, ids, mask = self._start()
+        return w.graph.output("states", self._encoded(k, w, ids, mask)["hidden_states"])
+
+    def embeddings(self) -> Graph:
+        """The output of the embedding layer: [B, T, D]."""
+        k, w, ids, mask = self._start()
+        return w.graph.output("embeddings", self._encoded(k, w, ids, mask)["embedding_output"])
+
+    def posterior(self) -> Graph:
+        """The mean of the latent vectors, and of a VAE the log-variance: [B, K P or 2 K P]."""
+        k, w, ids, mask = self._start()
+
+        def encode(first):
+            only = {"positions": w.graph.constant([[0]])} if first else {}
+            return self._encoded(k, w, ids, mask, **only)["hidden_states"]
+
+        found = posterior(k, w, self.config, encode, mask)
+        return w.graph.output("posterior", k.concatenate([*found.values()], 1))
+
+    def lengths(self) -> Graph:
+        """log p of 1, 2, ... tokens, given "latent" [B, K P]: [B, max_position_embeddings]."""
+        k, w = self._weights()
+        found = length_log_probabilities(k, w.of("length_predictor"), self._given_latent(w))
+        return w.graph.output("lengths", found)
+
+    # Of the decoder.
+
+    def decoded_ids(self) -> Graph:
+        """The most probable token at each position: [B, T] int32."""
+        k, w, ids, mask = self._start()
+        found, _ = self._best(k, w, self._decoded(k, w, ids, mask))
+        return w.graph.output("ids", k.unflat(found, ids), np.int32)
+
+    def decoded_ids_and_scores(self) -> Graph:
+        """As `decoded_ids`, and the log-probabilities of these tokens, [B, T] float32."""
+        k, w, ids, mask = self._start()
+        found, scores = self._best(k, w, self._decoded(k, w, ids, mask), with_scores=True)
+        w.graph.output("ids", k.unflat(found, ids), np.int32)
+        return w.graph.output("scores", k.unflat(scores, ids))
+
+    def decoded_scores(self) -> Graph:
+        """log p of the tokens "targets" [B, T] int32: [B, T] float32, 0 at padding."""
+        k, w, ids, mask = self._start()
+        targets = w.graph.input("targets", np.int32, ["batch", "tokens"])
+        score = scorer(k, w, self.config, self.normalizer)
+        return w.graph.output("scores", score(self._decoded(k, w, ids, mask), targets, mask))
+
+    # Of an autoregressive decoder, one token at a time.
+
+    def cache(self) -> Graph:
+        """The keys and values of "latent" [B, K P], before any token: [2 L, B, N, 1, H]."""
+        config, (k, w) = self.config, self._weights()
+        memory, layers = self._latent(k, w)["memory"], range(config.num_hidden_layers)
+        part = config.part("decoder")
+        rows = [memory_heads(k, w, part, memory, i)[None] for i in layers]
+        return w.graph.output("cache", k.concatenate([row for row in rows for _ in range(2)], 0))
+
+    def next_ids(self) -> Graph:
+        """The most probable next tokens, [B] int32, and the cache with one more key.
+
+        Reads "input_ids" [B, 1], the last tokens; "position" [1] int64, their position; "latent";
+        and the "cache" [2 L, B, N, S, H], at position 0 that of `cache`.
+        """
+        config, (k, w) = self.config, self._weights()
+        graph = w.graph
+        ids = graph.input("input_ids", np.int32, ["batch", 1])
+        position = graph.input("position", np.int64, [1])
+        cache = graph.input("cache", np.float32, ["pairs", "batch", "heads", "keys", "head_size"])
+        added = self._latent(k, w)["added"]
+        mask = (k.arange(k.size(cache, 3) + np.int64(1)) >= np.int64(0))[None, None]
+        given = config.part("decoder"), ids, position, added, mask
+        old = [cache[number] for number in range(2 * config.num_hidden_layers)]
+        hidden, after = step(
+            k, w.of("decoder"), *given, old, lambda old, new: k.concatenate([old, new], 2)
+        )
+        rows = k.flat(hidden, config.hidden_size)
+        graph.output("ids", self._best(k, w, rows)[0], np.int32)
+        return graph.output("cache_after", k.concatenate([one[None] for one in after], 0))
+
+    def _weights(self):
+        return started(self.config, self.arrays, ("encoder", "decoder") if self.rounded else None)
+
+    def _start(self):
+        k, w = self._weights()
+        return k, w, *batch_of(w.graph)
+
+    def _encoded(self, k, w, ids, mask, **more):
+        part = self.config.part("encoder")
+        return encode_transformer(k, w.of("encoder"), part, ids, mask, **more)
+
+    def _latent(self, k, w):
+        """What `latent_inputs` makes of the input "latent"."""
+        return latent_inputs(k, w.of("latent_inputs"), self.config, self._given_latent(w))
+
+    def _given_latent(self, w):
+        return w.graph.input("latent", np.float32, ["batch", self.config.latent_numbers])
+
+    def _decoded(self, k, w, ids, mask):
+        """The outputs of the decoder, in rows: [B T, D].
+
+        Nothing predicts the first token of an autoregressive decoder. Its output is 0.
+        """
+        config, latent = self.config, self._latent(k, w)
+        family, given = MODEL_TYPES.load(config.decoder_type), (k, w.of("decoder"))
+
+        def encode(ids, mask):
+            part = config.part("decoder")
+            return family.part("encoder")(*given, part, ids, mask, **latent)["hidden_states"]
+
+        states = predicting_states(k, encode, ids, mask, family.predicts_next)
+        return k.flat(states, config.hidden_size)
+
+    def _best(self, k, w, rows, with_scores=False):
+        """`best_pieces` of the states [M, D]."""
+        head, table = w.of("head"), table_of(w, self.config)
+        features = transform(k, head, self.config, rows)
+        return best_pieces(k, features, head, table, self.config.vocab_size, with_scores)

@@ -1,0 +1,114 @@
+"""The latent vector: its divergence against NumPy and Monte Carlo, and its samples."""
+
+import functools
+
+import numpy as np
+import pytest
+
+from tests.modeling.numpy_tta import attend, log_softmax
+from tta.modeling.kits.keras import KerasKit
+from tta.modeling.layers.base import Part
+from tta.papers.nar.config import AutoencoderConfig
+from tta.papers.nar.functions import latent_inputs, length_log_probabilities, pool
+from tta.papers.nar.layers import LatentConnector, kl_divergence
+
+pytestmark = pytest.mark.tensorflow
+
+RNG = np.random.default_rng(0)
+
+
+def config(**changes):
+    """Of texts of up to 6 tokens, with vectors of 3 numbers between states of 5."""
+    sizes = {"hidden_size": 5, "num_attention_heads": 1, "max_position_embeddings": 6}
+    return AutoencoderConfig(**{"vocab_size": 7, "latent_size": 3} | sizes | changes)
+
+
+def part(name, **changes):
+    """The weights of a part, and a function of them over the kit of Keras."""
+    layer = Part(name=name)
+    layer.build(config(**changes).weights[name])
+    return layer
+
+
+def test_the_divergence_is_the_formula_and_what_samples_give():
+    mean, log_variance = RNG.normal(size=(2, 5, 3))
+    found = np.array(kl_divergence(mean.astype("float32"), log_variance.astype("float32")))
+    expected = 0.5 * (mean**2 + np.exp(log_variance) - 1 - log_variance)
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    noise = RNG.normal(size=(200_000, 1, 1))
+    sample = mean + np.exp(log_variance / 2) * noise
+    log_q = -0.5 * (noise**2 + log_variance)
+    np.testing.assert_allclose((log_q + 0.5 * sample**2).mean(axis=0), found, atol=0.03)
+
+
+def test_the_divergence_of_the_prior_is_0_and_none_is_negative():
+    assert not np.array(kl_divergence(np.zeros((2, 3)), np.zeros((2, 3)))).any()
+    near = RNG.normal(size=(100, 7)).astype("float32") * 1e-4
+    assert (np.array(kl_divergence(near, near[::-1])) >= 0).all()
+
+
+def test_samples_have_the_mean_and_the_variance():
+    connector = LatentConnector(config(variational=True), seed=1)
+    mean, log_variance = np.float32([[1.0, -2.0, 0.5]]), np.float32([[0.0, 1.0, -3.0]])
+    rows = [mean.repeat(50_000, 0), log_variance.repeat(50_000, 0)]
+    drawn = np.array(connector.sample(*rows))
+    np.testing.assert_allclose(drawn.mean(axis=0), mean[0], atol=0.03)
+    np.testing.assert_allclose(drawn.var(axis=0), np.exp(log_variance[0]), rtol=0.05)
+    assert (np.array(connector.sample(*rows)) != drawn).any(), "each call draws anew"
+    again = np.array(LatentConnector(config(variational=True), seed=1).sample(*rows))
+    np.testing.assert_array_equal(again, drawn)
+
+
+@pytest.mark.parametrize("num_memories", [0, 2])
+def test_the_decoder_gets_products_without_a_bias(num_memories):
+    causal = {"decoder_type": "unilm", "decoder_input": "ground_truth"}
+    changes = {"num_hidden_layers": num_memories} | causal if num_memories else {}
+    layer = part("latent_inputs", **changes)
+    made = functools.partial(latent_inputs, KerasKit(), layer, config(**changes))
+    z = RNG.normal(size=(4, 3)).astype("float32")
+    found = {name: np.array(value) for name, value in made(z).items()}
+    np.testing.assert_allclose(found["added"][:, 0], z @ layer.added_kernel.numpy(), rtol=1e-4)
+    if num_memories:
+        for number, kernel in enumerate(
+            np.split(layer.memory_kernel.numpy(), num_memories, axis=1)
+        ):
+            expected = z @ kernel
+            np.testing.assert_allclose(found["memory"][:, number], expected, rtol=1e-3, atol=1e-6)
+    assert len(found) == 1 + bool(num_memories)
+    nothing = made(np.zeros((1, 3), "float32"))
+    assert not any(np.array(one).any() for one in nothing.values())
+
+
+def test_several_latents_are_pooled_from_the_real_tokens():
+    layer = part("pooling", num_latents=4)
+    made = functools.partial(pool, KerasKit(), layer, config(num_latents=4))
+    states, lengths = RNG.normal(size=(2, 6, 5)).astype("float32"), [6, 2]
+    mask = np.arange(6) < np.array(lengths)[:, None]
+    found, queries = np.array(made(states, mask)), layer.queries.numpy().astype(float)
+    for vectors, row, length in zip(found, states, lengths, strict=True):
+        for vector, query in zip(vectors, queries, strict=True):
+            np.testing.assert_allclose(vector, attend(query, row[:length], row[:length]), atol=1e-5)
+    states[1, 2:] = 9.0
+    np.testing.assert_array_equal(made(states, mask)[1], found[1])
+
+
+def test_the_memory_has_one_vector_for_each_of_several_latents():
+    sizes = {"latent_size": 2, "num_latents": 3}
+    layer = part("latent_inputs", **sizes)
+    z = RNG.normal(size=(4, 6)).astype("float32")
+    made = latent_inputs(KerasKit(), layer, config(**sizes), z)
+    found = {name: np.array(value) for name, value in made.items()}
+    np.testing.assert_allclose(
+        found["added"][:, 0], z @ layer.added_kernel.numpy(), rtol=1e-3, atol=1e-6
+    )
+    for number in range(3):
+        expected = z[:, 2 * number : 2 * number + 2] @ layer.memory_kernel.numpy()
+        np.testing.assert_allclose(found["memory"][:, number], expected, rtol=1e-3, atol=1e-6)
+
+
+def test_the_length_is_a_softmax_over_the_numbers_of_tokens():
+    layer = part("length_predictor", predicts_length=True)
+    layer.bias.assign(RNG.normal(size=6))
+    z = RNG.normal(size=(4, 3)).astype("float32")
+    plain = log_softmax(z.astype(float) @ layer.kernel.numpy() + layer.bias.numpy())
+    np.testing.assert_allclose(length_log_probabilities(KerasKit(), layer, z), plain, rtol=1e-5)

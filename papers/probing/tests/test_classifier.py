@@ -1,0 +1,175 @@
+"""The linear classifier of probes: its loss, the choice of C, and what it must not see."""
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import logsumexp
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+
+from tta.papers.probing.classifier import (
+    CS,
+    Prediction,
+    Split,
+    make_splits,
+    most_frequent,
+    predict,
+    probe,
+)
+
+SIZE = 7
+
+
+def examples(count=120, classes=3, seed=0, noise=1.5):
+    """Features [count, 7] of unequal means and scales, around a centre per class, and labels."""
+    rng = np.random.default_rng(seed)
+    labels = np.arange(count) % classes
+    features = rng.normal(0, 1, (classes, SIZE))[labels] + noise * rng.normal(0, 1, (count, SIZE))
+    features = features * np.logspace(-2, 1, SIZE) + np.arange(SIZE)
+    return features.astype(np.float32), np.array([*"abc"])[labels]
+
+
+def accuracy(labels):
+    return lambda rows, predicted: float(np.mean(labels[rows] == predicted))
+
+
+def softmax_regression(inputs, labels, tested, c):
+    """[rows, classes] logits of tested rows. A loss of its own, and SciPy's general optimizer."""
+    names = np.unique(labels)
+    one_hot = (labels[:, None] == names).astype(np.float64)
+
+    def logits(parameters, rows):
+        weights, bias = np.split(parameters.reshape(-1, len(names)), [inputs.shape[1]])
+        return rows @ weights + bias
+
+    def loss(parameters):
+        z = logits(parameters, inputs)
+        errors = np.exp(z - logsumexp(z, axis=1, keepdims=True)) - one_hot
+        weights = np.split(parameters.reshape(-1, len(names)), [inputs.shape[1]])[0]
+        # For two classes, scikit-learn has a single weight vector: the difference of these two,
+        # whose squared norm is twice theirs at the optimum.
+        penalty = (2 if len(names) == 2 else 1) / c
+        gradient = np.vstack([inputs.T @ errors + penalty * weights, errors.sum(axis=0)])
+        value = np.sum(logsumexp(z, axis=1) - np.sum(z * one_hot, axis=1))
+        return value + penalty * np.sum(weights**2) / 2, gradient.ravel()
+
+    start = np.zeros((inputs.shape[1] + 1) * len(names))
+    found = minimize(loss, start, jac=True, method="BFGS", options={"gtol": 1e-7})
+    return logits(found.x, tested)
+
+
+@pytest.mark.parametrize("c", [0.25, 8.0])
+@pytest.mark.parametrize("classes", [2, 3, "rare"])
+def test_it_minimizes_the_regularized_log_loss_of_standardized_features(classes, c):
+    if classes == "rare":  # one row in 40; scikit-learn's own tolerance gives up on them
+        features, labels = examples(2000, classes=2, noise=0.3)
+        kept = np.flatnonzero((labels == "a") | (np.arange(2000) % 40 == 1))
+        features, labels = features[kept], labels[kept]
+    else:
+        features, labels = examples(classes=classes)
+    train, test = np.split(np.arange(len(labels)), [2 * len(labels) // 3])
+    inputs = features[train].astype(np.float64)
+    mean, deviation = inputs.mean(axis=0), inputs.std(axis=0)
+    inputs, tested = ((features[rows] - mean) / deviation / SIZE**0.5 for rows in (train, test))
+    np.testing.assert_allclose((inputs**2).sum(axis=1).mean(), 1.0, rtol=1e-5)
+    logits = softmax_regression(inputs, labels[train], tested, c)
+    expected = np.unique(labels)[np.argmax(logits, axis=1)]
+    assert len(set(expected)) > 1
+    order = np.sort(logits, axis=1)
+    clear = order[:, -1] - order[:, -2] > 0.01
+    assert clear.mean() > 0.9
+    [(predicted, converged)] = predict(features, labels, train, test, [c])
+    assert converged
+    np.testing.assert_array_equal(predicted[clear], expected[clear])
+
+
+def test_c_and_predictions_are_those_of_scikit_learns_grid_search():
+    found = set()
+    for seed, noise in (0, 0.7), (1, 2.5), (2, 5.0), (3, 2.0):
+        features, labels = examples(seed=seed, noise=noise)
+        [split] = make_splits((90, 0, 30), labels, 5, seed)
+        shrink = FunctionTransformer(lambda x: x / SIZE**0.5)
+        steps = StandardScaler(), shrink, LogisticRegression(max_iter=1000, tol=1e-6)
+        grid = {"logisticregression__C": CS}
+        search = GridSearchCV(make_pipeline(*steps), grid, cv=split.folds)
+        search.fit(features, labels)  # its folds have rows of training alone
+        ours = probe(features, labels, split, accuracy(labels))
+        assert ours.c == search.best_params_["logisticregression__C"]
+        found.add(ours.c)
+        final = search.estimator.set_params(logisticregression__C=ours.c)
+        theirs = final.fit(features[split.train], labels[split.train]).predict(features[split.test])
+        np.testing.assert_array_equal(ours.targets, theirs)
+    assert len(found) > 1
+
+
+def test_c_is_the_smallest_of_the_best():
+    features, labels = examples(noise=0.0)
+    [split] = make_splits((90, 0, 30), labels, 5, 0)
+    assert probe(features, labels, split, lambda rows, predicted: 1.0).c == CS[0]
+    values = iter([0.1, 0.7, 0.2, 0.7, 0.3, 0.7])
+    one_fold = Split(split.train, split.test, split.folds[:1])
+    assert probe(features, labels, one_fold, lambda rows, predicted: next(values)).c == CS[1]
+
+
+def test_test_rows_take_no_part_in_training_scaling_or_the_choice_of_c():
+    features, labels = examples(noise=2.5)
+    for split in make_splits((120, 0, 0), labels, 4, 0):
+        ours = probe(features, labels, split, accuracy(labels))
+        others, wrong = features.copy(), labels.copy()
+        others[split.test[1:]] *= 1000.0  # all test rows but the first
+        wrong[split.test] = "c"
+        changed = probe(others, wrong, split, accuracy(wrong))
+        assert changed.c == ours.c
+        assert changed.targets[0] == ours.targets[0]
+        np.testing.assert_array_equal(
+            probe(features, wrong, split, accuracy(wrong)).targets, ours.targets
+        )
+
+
+def test_labels_at_random_are_predicted_at_random():
+    """A leak of the labels of a fold, in any way, would show as an accuracy far above one half."""
+    rng = np.random.default_rng(0)
+    features = rng.normal(0, 1, (400, 60)).astype(np.float32)
+    labels = np.array([*"ab"])[rng.integers(0, 2, 400)]
+    right = [
+        probe(features, labels, split, accuracy(labels)).targets == labels[split.test]
+        for split in make_splits((400, 0, 0), labels, 5, 0)
+    ]
+    assert abs(np.mean(np.concatenate(right)) - 0.5) < 0.08  # 3 standard errors
+
+
+def test_a_constant_feature_changes_nothing():
+    features, labels = examples()
+    wider = np.hstack([features, np.full((len(features), SIZE), 3, np.float32)])
+    train, test = np.arange(80), np.arange(80, 120)
+    [(plain, _)] = predict(features, labels, train, test, [1.0])
+    [(same, _)] = predict(wider, labels, train, test, [2.0])  # the variances are half as large
+    np.testing.assert_array_equal(plain, same)
+
+
+def test_scale_and_offset_of_the_vectors_do_not_matter():
+    features, labels = examples()
+    [split] = make_splits((90, 0, 30), labels, 5, 0)
+    ours, scaled = (probe(x, labels, split, accuracy(labels)) for x in (features, 64 * features))
+    assert (ours.c, ours.targets.tolist()) == (scaled.c, scaled.targets.tolist())
+
+
+def test_a_fit_that_does_not_converge_is_reported(monkeypatch):
+    features, labels = examples()
+    [split] = make_splits((90, 0, 30), labels, 5, 0)
+    assert probe(features, labels, split, accuracy(labels)).converged
+    monkeypatch.setattr("tta.papers.probing.classifier.MAX_ITERATIONS", 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert not probe(features, labels, split, accuracy(labels)).converged
+
+
+def test_most_frequent_counts_training_rows_only():
+    targets = np.array([*"aabbbbb"])
+    control = most_frequent(targets, Split(np.array([0, 1, 2]), np.array([3, 4, 5, 6]), []))
+    assert isinstance(control, Prediction)
+    assert control.targets.tolist() == [*"aaaa"]

@@ -1,0 +1,65 @@
+"""Skip-gram vectors by gensim: neighbours are alike, and a seed has one result."""
+
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+
+from tests.commands import python
+from tta.errors import InputError, install
+from tta.papers.semfit.vectors.token_vectors import train_skip_gram
+
+needs_gensim = pytest.mark.skipif(not find_spec("gensim"), reason="pip install '.[vectors]'")
+
+
+def two_topics(count=400, seed=0):
+    """Sentences of the ids 2 to 9, or of the ids 11 to 18."""
+    rng = np.random.default_rng(seed)
+    return [(rng.integers(2, 10, 12) + 9 * rng.integers(0, 2)).tolist() for _ in range(count)]
+
+
+@needs_gensim
+def test_ids_of_one_topic_are_alike_and_ids_that_do_not_occur_are_zero():
+    vectors = train_skip_gram(two_topics(), 20, 16, num_epochs=20)
+    assert (vectors.shape, vectors.dtype) == ((20, 16), np.float32)
+    assert not vectors[[0, 1, 10, 19]].any()
+    assert vectors[[*range(2, 10), *range(11, 19)]].any(axis=1).all()
+    units = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
+    cosines = units @ units.T
+    first, second = np.arange(2, 10), np.arange(11, 19)
+    assert cosines[np.ix_(first, first)].min() > cosines[np.ix_(first, second)].max()
+
+
+@needs_gensim
+def test_a_seed_has_one_result():
+    def train(seed):
+        return train_skip_gram(two_topics(50), 20, 8, seed=seed, num_epochs=2)
+
+    np.testing.assert_array_equal(train(3), train(3))
+    assert not np.array_equal(train(3), train(4))
+    assert np.isfinite(train(2**63 - 1)).all()
+
+
+def test_no_sentence():
+    with pytest.raises(InputError, match=r"^the training set holds no sentence$"):
+        train_skip_gram([], 20, 8)
+
+
+@pytest.mark.parametrize(
+    ("module", "call"),
+    [
+        ("fasttext", "SubwordVectors.read('x.bin')"),
+        ("token_vectors", "train_skip_gram([[1]], 3, 2)"),
+    ],
+)
+def test_a_missing_gensim_says_what_to_install(module, call):
+    code = f"""
+import sys
+sys.modules["gensim"] = None
+from tta.papers.semfit.vectors.{module} import *
+try:
+    {call}
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+    assert python(code).stdout == f"InputError gensim is missing: {install('vectors')}\n"
