@@ -47,7 +47,7 @@ SERVE = ["fastapi>=0.115", "uvicorn[standard]>=0.30", "prometheus-client>=0.23"]
 VECTORS = ["gensim>=4.4"]  # wheels for each Python; NumPy and SciPy are its only large needs
 TEST = ["pytest>=8", "pytest-xdist>=3.6", "hypothesis>=6.100", "jiwer>=3.1", "setuptools>=70.1"]
 TEST += ["ruff>=0.12", "pyright>=1.1.400", *REPORT, *PROBE, *SERVE]
-TEST += [*BLEU, *COMPLETION, *HUB, *KENLM, "openapi-spec-validator>=0.7"]
+TEST += [*BLEU, *COMPLETION, *HUB, *KENLM, "openapi-spec-validator>=0.7.1"]
 # References: exact Bessel functions; the F1 of entities.
 TEST += ["mpmath>=1.3", "seqeval>=1.2"]
 DOCS = ["zensical>=0.0.73", "mkdocstrings[python]>=0.30", "ruff>=0.12"]  # Ruff wraps signatures

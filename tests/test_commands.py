@@ -188,7 +188,7 @@ class Small(Config):
     rates: list[float] | None = setting(None, "Rates.", 0)
     names: list[str] | None = setting(None, "Names.", repeated=True)
     kinds: list[str] | None = setting(None, "Kinds.", choices=("a", "b"))
-    folder: str | None = setting(None, "Folder.", once=True)
+    folder: str | None = setting(None, "Folder.")
     kind: str = setting("a", "Kind.", choices=("a", "b"), alias="sort")
 
     def __post_init__(self):
@@ -249,7 +249,6 @@ def test_a_repeated_list_is_joined():
     config = json.loads(python(CODE, *arguments).stdout)[0]
     assert (config["rates"], config["kinds"]) == ([1.0, 2.0, 3.0], ["b", "a"])
     assert config["names"] == ["x", "y"]
-    assert json.loads(python(CODE, "--steps=5", "--steps=6").stdout)[0]["steps"] == 6
 
 
 @pytest.mark.parametrize("size", [1, 100_000])

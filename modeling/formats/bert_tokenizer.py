@@ -115,10 +115,12 @@ def check_tokens(directory: Path | str) -> None:
     check_values(model, longest | {"unk_token": (names[1],)}, path)
     if pieces and listed and listed != {piece: number for number, piece in enumerate(pieces)}:
         raise InputError(f"its vocabulary differs from {VOCABULARY}", path)
-    found = _boundaries(whole.get("post_processor"))
-    if found and found != [*names[2:4]]:
+    processor = whole.get("post_processor")
+    processor = processor if isinstance(processor, dict) else {}
+    around = [*_tokens([processor.get(key) for key in ("cls", "sep", "single")])]
+    if around not in ([], [*names[2:4]], [names[2], "A", names[3]]):  # "A" is the text
         rule = f"post_processor must put {names[2]} before a text and {names[3]} after it"
-        raise InputError(f"{rule}, not {' and '.join(map(shown, found))}", path)
+        raise InputError(f"{rule}, not {' '.join(around)}", path)
 
 
 def _pieces(path):
@@ -138,15 +140,6 @@ def _tokens(value: Any) -> Iterator[str]:
     elif isinstance(value, list):
         for one in value:
             yield from _tokens(one)
-
-
-def _boundaries(processor):
-    """The tokens that a post-processor puts around one text; [] if it does not say."""
-    values = processor if isinstance(processor, dict) else {}
-    if isinstance(parts := values.get("single"), list):
-        around = [part.get("SpecialToken") for part in parts if isinstance(part, dict)]
-        return [str(one["id"]) for one in around if isinstance(one, dict) and "id" in one]
-    return [token for side in ("cls", "sep") for token in _tokens(values.get(side))]
 
 
 def check_values(values: Mapping[str, Any], must_be: Mapping[str, Any], path: Path | str) -> None:

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 import tta
+from tta.choices import KEEP_ACCENTS, STRIP_LATIN
 from tta.data.text.files import file_digest
 from tta.data.vocabulary import word_tokenizer
-from tta.data.vocabulary.load import reading_of
+from tta.data.vocabulary.normalization import accent_normalizer
 from tta.data.vocabulary.words import WordVocabulary
 from tta.names import VOCABULARY
 from tta.papers.semfit.vectors.fasttext import SubwordVectors
@@ -149,8 +150,10 @@ class VectorsFolder(StaticVectors):
             self._lower_case = self._letters.settings.lower_case
         else:
             self._lower_case = all(word == word.lower() for word in self._vocabulary.ids)
-        reading = reading_of(self._vocabulary, self._lower_case)
-        self._normalization = reading["normalization"]
+        self._normalization = STRIP_LATIN if self._lower_case else "bert"
+        strip = accent_normalizer(self._lower_case, self._normalization).normalize_str
+        if any(not word.isascii() and strip(word) != word for word in self._vocabulary.ids):
+            self._normalization = KEEP_ACCENTS
         return _Composed(self._table.size, self._compose)
 
     @property

@@ -253,7 +253,7 @@ def refusals(folder):
     (folder / "other" / "vocab.txt").write_text((folder / "other_vocab.txt").read_text())
     save_model(tiny_model(num_hidden_layers=1), folder / "other", "")
     wide = {"num_hidden_layers": 1, "hidden_size": 30, "intermediate_size": 34}
-    tiny_config(**wide, num_attention_heads=6).to_json(folder / "wide_heads.json")
+    tiny_config(num_hidden_layers=1, num_attention_heads=5).to_json(folder / "other_heads.json")
     tiny_config(**wide).to_json(folder / "wide.json")
     (folder / "not_flags").mkdir()
     (folder / "not_flags" / "run.json").write_text("[1]")
@@ -291,7 +291,7 @@ def refusals(folder):
             output_dir=folder / "from_other", init_checkpoint=folder / "other", **unchanged
         ),
         "init heads": settings(
-            config="wide_heads.json",
+            config="other_heads.json",
             output_dir=folder / "no_init",
             init_checkpoint=folder / "other",
         ),
@@ -329,7 +329,7 @@ def refusals(folder):
         ("not flags", "run.json: expected a JSON object, found list"),
         ("init", "done"),
         ("init vocabulary", "done"),
-        ("init heads", "other: the model has num_attention_heads 3, not 6"),
+        ("init heads", "other: the model has num_attention_heads 3, not 5"),
         ("init larger", ", the config requires "),
         ("init by name", "small: "),
         ("init nowhere", "none: no such model directory, nor a model of that name (small"),

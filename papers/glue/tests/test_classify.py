@@ -5,6 +5,7 @@ import json
 import signal
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,8 +18,8 @@ from tests.tiny import CONFIG, of_family, without_graphs, write_model_directory
 from tta.errors import InputError
 from tta.modeling.formats.model_directory import load_model
 from tta.papers.glue import fine_tuning
-from tta.papers.glue.classify import classify, finished_runs, write_predictions
-from tta.papers.glue.classify_config import ClassifyConfig
+from tta.papers.glue.classify import _write, classify, finished_runs, write_predictions
+from tta.papers.glue.classify_config import TASKS, ClassifyConfig
 from tta.papers.glue.objective import Classification
 from tta.scoring.metrics.significance import interval
 
@@ -133,6 +134,16 @@ def test_a_quote_in_a_label_is_written_as_it_is(tmp_path):
     write_predictions(tmp_path / "a.tsv", np.array([[0.0, 9.0]]), ["a", 'so "so'], [7])
     lines = (tmp_path / "a.tsv").read_text().splitlines()
     assert lines == ['index\tprediction\tp(a)\tp(so "so)', '7\tso "so\t0.0001\t0.9999']
+
+
+def test_predictions_of_sts_are_on_its_scale(tmp_path):
+    limits = TASKS["stsb"].limits
+    examples = SimpleNamespace(limits=limits, labels=())
+    outputs = np.array([[-0.3], [2.5], [5.2]])
+    _write(tmp_path / "a.tsv", outputs, examples, SimpleNamespace(numbers=[0, 1, 4]))
+    lines = (tmp_path / "a.tsv").read_text().splitlines()
+    assert lines == ["index\tprediction", "0\t0.0000", "1\t2.5000", "4\t5.0000"]
+    assert [name for name, task in TASKS.items() if task.limits] == ["stsb"]
 
 
 def test_neither_padding_nor_other_texts_change_a_prediction(finished):

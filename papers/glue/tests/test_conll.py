@@ -85,3 +85,21 @@ def test_real_files(tta_data, name, count):
     assert stray_tags(sentences) == ([1674] if name == "dev" else [])
     types = {entity_type(tag) for one in sentences for tag in one.tags} - {""}
     assert len(types) == 6
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("1\tAnna\tB-PER\tO\n2\tging\tO\tO\n\n1\tDort\tO\tO\n", "GermEval: each sentence from 1"),
+        ("0 Anna B-PER\n1 ging O\n\n2 Dort O\n", "the whole file from 0"),
+        ("1\tvom\tO\n1-2\tvon dem\tO\n2.1\tx\tO\n", "CoNLL-U: ranges and empty nodes"),
+    ],
+)
+def test_a_column_of_numbers_before_the_tokens_is_refused(write, text, why):
+    with pytest.raises(InputError, match=r":1: the first column must have the tokens"):
+        read_conll(write(text))
+
+
+@pytest.mark.parametrize("text", ["1 CD O\n", "1 O\n2 O\n", "1 CD O\nof IN O\n"])
+def test_tokens_may_be_numbers(write, text):
+    assert read_conll(write(text))[0].tokens[0] == "1"

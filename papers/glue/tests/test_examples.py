@@ -230,3 +230,49 @@ def test_a_part_that_was_trained_on_is_pointed_out(tmp_path, pairs):
     )
     first, *_ = seen_notes(same)
     assert first.startswith(f"{tmp_path / 'train'}: 100% of the texts are also in")
+
+
+@pytest.mark.parametrize(
+    ("task", "labels", "measured"),
+    [
+        ("qqp", ("-1", "-1"), False),
+        ("qqp", ("1", "0"), True),
+        ("qqp", ("0", "0"), False),
+        ("stsb", ("-1", "-1"), False),
+        ("stsb", ("-1.000", "-1.000"), False),
+        ("stsb", ("2.5", "2.5"), False),
+        ("stsb", ("2.5", "0"), True),
+        ("sst2", ("-1", "-1"), False),
+    ],
+)
+def test_a_test_part_without_labels_or_of_equal_ones_is_not_measured(
+    tmp_path, task, labels, measured
+):
+    header, rows, *_ = LAYOUTS[task]
+    for name in ("train.tsv", TASKS[task].dev_file):
+        write(tmp_path / name, header, rows)
+    named = TASKS[task]
+    texts = "x y" if task == "sst2" else "x y\tz"
+    columns = "\t".join(("index", *named.text_columns, named.label_column))
+    lines = [f"{i}\t{texts}\t{label}" for i, label in enumerate(labels)]
+    test = write(tmp_path / "test.tsv", columns, lines)
+    found = read(tmp_path, task=task, data_dir=str(tmp_path), test_file=test)
+    assert found.test is not None
+    assert (found.test.targets is not None) == measured
+    is_constant = not measured and not (task != "stsb" and labels[0] == "-1")
+    rule = f"{test}: all labels are the same; predicted, not measured"
+    assert (rule in found.notes) == is_constant
+
+
+def test_rows_of_a_test_part_keep_their_numbers(tmp_path):
+    header, rows, *_ = LAYOUTS["qqp"]
+    for name in ("train.tsv", "dev.tsv"):
+        write(tmp_path / name, header, [*rows[:1], "1\t2\t3\tx\t\t1", *rows[1:]])
+    head = "id\tquestion1\tquestion2"
+    write(tmp_path / "a.tsv", head, ["0\tx\t", "1\tx", "2\tx\ty"])
+    write(tmp_path / "b.tsv", head, ["3\t\t"])
+    test = f"{tmp_path}/a.tsv,{tmp_path}/b.tsv"
+    found = read(tmp_path, task="qqp", data_dir=str(tmp_path), test_file=test)
+    assert found.test is not None
+    assert found.test.texts == [("x", ""), ("x", "y"), ("", "")]
+    assert (found.test.numbers, found.dev.numbers) == ([0, 2, 3], [0, 2])

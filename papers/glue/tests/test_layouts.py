@@ -80,3 +80,26 @@ def test_rows_are_left_out_only_where_that_is_asked_for(tmp_path):
         read(tmp_path, text)
     with pytest.raises(InputError, match=":2: unknown label 'a'; the labels are 'x'"):
         read(tmp_path, text, None, "label", ["x"], skips_rows=True)
+
+
+def test_rows_without_labels_are_left_out_only_if_they_cannot_be_read(tmp_path):
+    """They are predicted. Each row keeps its number."""
+    text = "id\tsentence\n7\tb\nc\n9\t\n9\tf\n"
+    table = read(tmp_path, text, skips_rows=True, needs_labels=False)
+    assert (contents(table), table.num_skipped) == ([("", "b", 2), ("", "", 4), ("", "f", 5)], 1)
+    assert [row.number for row in table.rows] == [0, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("labels", "known", "has_labels", "why"),
+    [
+        (["-1", "-1"], ["0", "1"], False, "the label of test parts"),
+        (["-1", "-1"], ["-1", "1"], True, "a label of the training part"),
+        (["-1", "1"], None, True, "another one beside it"),
+    ],
+)
+def test_a_label_that_stands_for_none(tmp_path, labels, known, has_labels, why):
+    text = "label\tsentence\n" + "".join(f"{label}\tx\n" for label in labels)
+    table = read(tmp_path, text, None, "label", known, needs_labels=False)
+    assert table.has_labels == has_labels, why
+    assert [row.label for row in table.rows] == (labels if has_labels else ["", ""]), why

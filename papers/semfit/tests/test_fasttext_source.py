@@ -227,6 +227,24 @@ def test_a_folder_of_lower_case_words(dataset, tmp_path):
     assert "|case:lower|" in lm.signature
 
 
+@pytest.mark.parametrize(
+    ("word", "text", "why"),
+    [
+        ("bär", "BÄR", "lower-cased words keep their accents"),
+        ("bär", "ba\u0308r", "also where the text has them decomposed"),
+        ("naive", "naïve", "no word has an accent, so the text has none"),
+        ("Bär", "Bär", "cased words"),
+    ],
+)
+def test_a_folder_keeps_the_accents_of_its_words(tmp_path, word, text, why):
+    words = WordVocabulary.from_counts({word: 3, "tür" if "ä" in word else "tur": 2})
+    words.save(tmp_path / "vocab.txt")
+    table = np.arange(12, dtype=np.float16).reshape(6, 2)
+    np.save(tmp_path / "vectors.npy", table)
+    found = tta.load(f"vectors:{tmp_path}").encode([text])
+    np.testing.assert_array_equal(found[0], table[4], why)
+
+
 def test_a_folder_of_words_without_ngrams(dataset, tmp_path):
     made = create(dataset, tmp_path).astype(np.float16).astype(np.float64)
     for name in ("ngrams.npy", "ngrams.json"):

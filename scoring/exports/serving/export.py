@@ -93,7 +93,7 @@ def _without_random_id(path):
     """Gives a SavedModel the same id whenever it is written: that of its graph."""
     from tensorflow.core.protobuf import fingerprint_pb2
 
-    found = fingerprint_pb2.FingerprintDef.FromString(path.read_bytes())
+    found: Any = fingerprint_pb2.FingerprintDef.FromString(path.read_bytes())
     found.uuid = str(found.saved_model_checksum)
     path.write_bytes(found.SerializeToString(deterministic=True))
 

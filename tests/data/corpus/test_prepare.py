@@ -300,14 +300,14 @@ def test_a_full_disk_leaves_the_old_set(text, tmp_path):
     ("arguments", "status", "message"),
     [
         (["--input_file=none/*.xz"], 1, "error: none/*.xz: no file matches"),
-        (["--input_file=setup.py", "--vocab_file=none.txt"], 1, "error: none.txt: no such file"),
+        (["--input_file=setup.py"], 1, "error: none.txt: no such file"),
         (["--input_file=setup.py", "--num_shards=0"], 2, "num_shards"),
         (["--input_file=setup.py", "--long_sentences=cut"], 2, "long_sentences"),
     ],
 )
 def test_command_refuses_without_tensorflow(tmp_path, arguments, status, message):
     (tmp_path / "tensorflow.py").write_text("raise SystemExit('tensorflow was imported')")
-    defaults = ["--vocab_file=v.txt", f"--output_dir={tmp_path / 'out'}"]
+    defaults = ["--vocab_file=none.txt", f"--output_dir={tmp_path / 'out'}"]
     result = python(
         "from tta.flags.create_tfrecords import run; run()",
         *defaults,

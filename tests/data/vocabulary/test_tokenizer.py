@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from tokenizers import BertWordPieceTokenizer
 
-from tta.data.vocabulary.tokenizer import Tokenizer
+from tta.data.vocabulary.normalization import bert_normalizer
+from tta.data.vocabulary.tokenizer import Tokenizer, word_piece_pipeline
 from tta.data.vocabulary.word_pieces import TTA_SPECIALS, Vocabulary
 from tta.errors import InputError
 
@@ -110,6 +111,42 @@ def test_the_longest_word(specials, longest):
     known, unknown = tokenizer.encode(["ก" * longest, "ก" * (longest + 1)])
     assert tokenizer.pieces(known) == ["ก"] + ["##ก"] * (longest - 1)
     assert tokenizer.pieces(unknown) == ["[UNK]"]
+
+
+LETTERS = [*"abcde", *(f"##{piece}" for piece in ("a", "b", "c", "bc", "abcde", "dea", "eda"))]
+
+
+def test_long_words_have_the_pieces_of_the_package():
+    """They are split here, because the package's time grows with the square of their length."""
+    tokenizer, rng = Tokenizer(Vocabulary((*TTA_SPECIALS, *LETTERS))), np.random.default_rng(0)
+    theirs = word_piece_pipeline(tokenizer.vocabulary, bert_normalizer(True))
+    unknown = 0
+    for length in (99, 100, 101, 102, 150, 999, 1000, 1001):
+        for letters in ("abc", "abcde", "ABCd\u0301"):
+            word = "".join(rng.choice(list(letters), length))
+            text = f"{word}\u3000a{word[:7]}\u2014c"  # a run of four words
+            found = tokenizer.encode([text])[0].tolist()
+            assert found == theirs.encode(text).ids, (length, letters)
+            words = [one for one in tokenizer.unknown_words(text) if len(one) > 60]
+            unknown += len(words)
+            assert bool(words) == (found[0] == tokenizer.vocabulary.unk_id), (length, letters)
+    assert 3 < unknown < 24
+
+
+def test_a_long_word_is_looked_up_in_proportion_to_its_length():
+    class Counted(dict):
+        looked_up = 0
+
+        def __contains__(self, piece):
+            type(self).looked_up += 1
+            return super().__contains__(piece)
+
+    vocabulary = Vocabulary((*TTA_SPECIALS, *LETTERS))
+    vocabulary.__dict__["ids"] = Counted(vocabulary.ids)
+    for length in (10, 1000):
+        Counted.looked_up = 0
+        vocabulary.longest_pieces("abca" * (length // 4))
+        assert Counted.looked_up <= length * max(map(len, LETTERS))
 
 
 @pytest.mark.parametrize("lower_case", [True, False])

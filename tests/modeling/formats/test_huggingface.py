@@ -1,5 +1,6 @@
 """Hugging Face folders as people have them: other files, other types, padded tables."""
 
+import contextlib
 import json
 
 import ml_dtypes
@@ -225,3 +226,97 @@ def test_ids_with_gaps_are_refused(tmp_path, vocab):
     write_tokenizer(tmp_path, model={"vocab": vocab}, added_tokens=[])
     with pytest.raises(InputError, match=r"tokenizer\.json: expected model\.vocab with the ids"):
         Vocabulary.from_file(tmp_path / "tokenizer.json")
+
+
+BEGIN = {"content": "[BEGIN]", "lstrip": False}
+MODEL, TEMPLATE = TOKENIZER["model"], [{"SpecialToken": {"id": "[CLS]"}}, {"Sequence": {"id": "A"}}]
+# Changes of tokenizer.json, or (another file, its contents) -> the rule.
+OTHER_TOKENS = [
+    ({"added_tokens": [{"id": 23, "content": "<num>"}]}, "it adds tokens to the vocabulary"),
+    ({"added_tokens": [{"id": 6, "content": "the"}]}, "it adds tokens to the vocabulary"),
+    (("added_tokens.json", {"covid-19": 23}), "it adds tokens .* not supported: 'covid-19'"),
+    (("tokenizer_config.json", {"added_tokens_decoder": {"23": BEGIN}}), r"it adds .*'\[BEGIN\]'"),
+    (("tokenizer_config.json", {"additional_special_tokens": ["<e>"]}), "it adds tokens"),
+    (("special_tokens_map.json", {"additional_special_tokens": [BEGIN]}), "it adds tokens"),
+    (("tokenizer_config.json", {"extra_special_tokens": {"x": "<e>"}}), "it adds tokens"),
+    (("tokenizer_config.json", {"bos_token": "<s>"}), "it adds tokens"),
+    (("tokenizer_config.json", {"never_split": ["cats"]}), "it adds tokens"),
+    (
+        ("tokenizer_config.json", {"cls_token": "[BEGIN]"}),
+        r'cls_token must be "\[CLS\]", not "\[B',
+    ),
+    (
+        ("tokenizer_config.json", {"sep_token": BEGIN}),
+        r'sep_token must be "\[SEP\]", not "\[B',
+    ),
+    (("special_tokens_map.json", {"mask_token": "<mask>"}), r'mask_token must be "\[MASK\]"'),
+    (
+        ("tokenizer_config.json", {"max_input_chars_per_word": 50}),
+        "max_input_chars_per_word must be",
+    ),
+    (("tokenizer_config.json", {"clean_text": False}), "clean_text must be true, not false"),
+    (("tokenizer_config.json", {"auto_map": {"AutoTokenizer": "x"}}), "auto_map must be null"),
+    ({"model": MODEL | {"max_input_chars_per_word": 200}}, "max_input_chars_per_word must be 100"),
+    ({"model": MODEL | {"unk_token": "the"}}, r'unk_token must be "\[UNK\]", not "the"'),
+    ({"model": MODEL | {"vocab": {"[PAD]": 0}}}, r"its vocabulary differs from vocab\.txt"),
+    (
+        {"post_processor": {"type": "T", "single": TEMPLATE}},
+        r"post_processor must put \[CLS\]",
+    ),
+    ({"post_processor": {"cls": ["[CLS]", 3], "sep": ["the", 6]}}, "post_processor must put"),
+]
+
+
+@pytest.mark.parametrize(("change", "rule"), OTHER_TOKENS, ids=[str(c) for c, _ in OTHER_TOKENS])
+def test_files_that_change_the_pieces_are_refused(folder, change, rule):
+    name, values = ("tokenizer.json", TOKENIZER | change) if isinstance(change, dict) else change
+    (folder / name).write_text(json.dumps(values))
+    with pytest.raises(InputError, match=f"{name}: {rule}"):
+        tta.load(folder)
+
+
+SINGLE = [*TEMPLATE, {"SpecialToken": {"id": "[SEP]"}}]
+SAME_TOKENS = [
+    {"post_processor": {"type": "TemplateProcessing", "single": SINGLE}},
+    {"post_processor": {"type": "BertProcessing", "cls": ["[CLS]", 3], "sep": ["[SEP]", 4]}},
+    ("added_tokens.json", {"[MASK]": 5}),
+    ("special_tokens_map.json", {"cls_token": {"content": "[CLS]"}, "unk_token": "[UNK]"}),
+    ("tokenizer_config.json", {"added_tokens_decoder": {"3": {"content": "[CLS]"}}}),
+    ("tokenizer_config.json", {"never_split": None, "additional_special_tokens": []}),
+    ("tokenizer_config.json", {"bos_token": None, "eos_token": "[SEP]", "auto_map": None}),
+]
+
+
+@pytest.mark.parametrize("change", SAME_TOKENS, ids=str)
+def test_files_that_name_the_tokens_of_the_vocabulary_are_read(folder, change):
+    expected = tta.load(folder).score(TEXTS)
+    name, values = ("tokenizer.json", TOKENIZER | change) if isinstance(change, dict) else change
+    (folder / name).write_text(json.dumps(values))
+    np.testing.assert_array_equal(tta.load(folder).score(TEXTS), expected)
+
+
+def test_two_pairs_of_boundary_tokens_are_refused(folder):
+    tokens = [*TOKENS[:-2], "[SOS]", "[EOS]"]
+    (folder / "vocab.txt").write_text("".join(f"{token}\n" for token in tokens))
+    with pytest.raises(InputError, match=r"it(s vocabulary)? has \[SOS\] and \[EOS\] beside"):
+        tta.load(folder)
+    names = {"cls_token": "[SOS]", "sep_token": "[EOS]"}
+    (folder / "tokenizer_config.json").write_text(json.dumps(names))
+    vocabulary = tta.load(folder).tokenizer.vocabulary
+    assert vocabulary.tokens[vocabulary.bos_id] == "[SOS]"
+
+
+def test_a_class_that_follows_tokenizer_json_must_not_contradict_it(tmp_path):
+    write_tokenizer(tmp_path)
+    values = {"tokenizer_class": "PreTrainedTokenizerFast", "do_lower_case": False}
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(values))
+    with pytest.raises(InputError, match="do_lower_case must be true, not false"):
+        is_lower_cased(tmp_path)
+
+
+@pytest.mark.parametrize("value", [5, "x", [5], [[]], {"a": [None]}, {"single": [5, {}]}, None])
+def test_odd_values_are_no_traceback(folder, value):
+    for name in ("added_tokens", "post_processor", "model", "never_split"):
+        (folder / "tokenizer.json").write_text(json.dumps(TOKENIZER | {name: value}))
+        with contextlib.suppress(InputError):
+            tta.load(folder)

@@ -141,7 +141,7 @@ def test_the_model_learns_the_text_and_keeps_the_weights_of_the_best_pass(
 def test_a_pass_reads_the_whole_text(tmp_path, monkeypatch):
     """Batches have sentences of one length, and the last one of each length is not full."""
     rng, seen = np.random.default_rng(0), []
-    lines = [" ".join(rng.choice(NOUNS, n)) for n in rng.integers(1, 9, 700)]
+    lines = [" ".join(rng.choice(NOUNS, n)) for n in rng.integers(2, 30, 500)]
     (tmp_path / "text").write_text("\n".join(dict.fromkeys(lines)) + "\n")
     train = Trainer.train
 
@@ -152,7 +152,8 @@ def test_a_pass_reads_the_whole_text(tmp_path, monkeypatch):
 
     monkeypatch.setattr(Trainer, "train", counted)
     given = config(tmp_path / "text", tmp_path / "new", max_passes=3, learning_rate=1e-3)
-    model = write_model_directory(tmp_path / "tiny", ONE_LAYER)
+    longer = ONE_LAYER.replace(max_position_embeddings=37)
+    model = write_model_directory(tmp_path / "tiny", longer)
     monkeypatch.setattr("tta.scoring.adaptation.text.create_tfrecords", kept := Kept())
     adapt(given, str(model))
     tokens = kept.info["splits"]["train"]["tokens"]

@@ -62,7 +62,7 @@ def test_the_rank_is_always_a_feature_and_not_read_from_files():
         arrays = ScoredLists.build(one)
         assert common_features(one) == {RANK}
         np.testing.assert_allclose(arrays.feature(RANK), [[0, -math.log(2), -math.log(3)]])
-    np.testing.assert_array_equal(arrays.first_pass, arrays.feature(RANK))
+    np.testing.assert_allclose(arrays.first_pass, arrays.feature(RANK))
     assert common_features([]) == common_features([nbest()]) == {RANK}
 
 

@@ -38,7 +38,16 @@ def test_its_ids_are_ours(lower_case, normalization):
     assert bare.encode("the cat").ids == ours.encode(["the cat"])[0].tolist()
 
 
-def test_special_tokens_are_read_in_text():
+@pytest.mark.parametrize("boundary_tokens", [True, False])
+def test_the_unknown_token_is_not_read_in_text(boundary_tokens):
+    tokenizer = Tokenizer(Vocabulary(tuple(dict.fromkeys(PIECES))))
+    texts = ["[UNK]", "a [UNK] b", "[unk]", "the[PAD]", "[SOS] a [EOS]"]
+    whole = whole_tokenizer(tokenizer, boundary_tokens)
+    for text, ids in zip(texts, tokenizer.encode(texts), strict=True):
+        assert whole.encode(text, add_special_tokens=False).ids == ids.tolist(), text
+
+
+def test_the_mask_token_is_read_in_text():
     tokenizer = Tokenizer(Vocabulary(TOKENS))
     found = whole_tokenizer(tokenizer).encode("the [MASK] sat", "on")
     assert found.tokens == ["[SOS]", "the", "[MASK]", "sat", "[EOS]", "on", "[EOS]"]

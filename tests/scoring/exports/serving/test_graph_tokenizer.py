@@ -70,21 +70,48 @@ def test_it_has_the_ids_of_nfkc_for_every_character(lower_case):
     assert set(differ) <= set(NEW_SIGNS)
 
 
-@pytest.mark.parametrize(
-    ("text", "normalization"),
-    [
-        ("Über Die", "keep_accents"),
-        ("Ёлка й", "strip_latin"),
-        ("में में", "strip_latin"),
-        ("が ぎ", "strip_latin"),
-        ("한국", "strip_latin"),
-        ("Cafe Café", "strip_latin"),
-    ],
+TEXTS = (
+    ("the café is new", "an accent"),
+    ("cafe\u0301 Ün\u0131", "a decomposed one"),
+    ("Über die Größe ß", "other letters"),
+    ("Tiếng Việt Tie\u0302\u0301ng", "two accents"),
+    ("ΟΔΟΣ Ὀδυσσεύς ᾧ", "a final sigma, three marks"),
+    ("İstanbul I\u0131", "a capital with a dot"),
+    ("Ёлка й и\u0306 ё", "marks of Cyrillic"),
+    ("में क़ क\u093c चाय की है", "marks that are letters"),
+    ("が か\u3099 ぎ 漢字 你好吗", "marks of Japanese, ideographs"),
+    ("한국 \u1112\u1161\u11ab", "parts of Hangul"),
+    ("שָׁלוֹם مَرْحَبًا", "right to left"),
+    ("a\u200bb \u202ecat\ufeff so\u00adft", "invisible characters"),
+    ("a\x00b\x7f \ufffd", "control characters"),
+    ("👩\u200d👩\u200d👧 ☺\ufe0f", "emoji"),
+    ("½ … ﬁ ™ \uff21\uff22 ｱ", "characters like others"),
+    ("\u0300abc", "a mark alone"),
+    ("word\u2028next\u00a0x\u3000z", "blanks"),
+    ("don't [UNK] [MASK]", "names of special tokens"),
+    ("x" * 150, "a word of more than 100 letters"),
+    ("ก" * 1000 + " " + "y" * 1000, "the longest words"),
+    ("ก" * 1001 + " y " + "Y" * 1001, "longer words"),
+    ("", "nothing"),
 )
-def test_lower_case_keeps_the_marks_of_the_vocabulary(text, normalization):
-    plain = Tokenizer(Vocabulary(TTA_SPECIALS), True, normalization).normalize(text)
-    vocabulary = Vocabulary((*TTA_SPECIALS, *dict.fromkeys(plain.split())))
-    tokenizer = Tokenizer(vocabulary, True, normalization)
-    expected = [ids.tolist() for ids in tokenizer.encode([text])]
-    assert vocabulary.unk_id not in expected[0]
-    assert GraphTokenizer(tokenizer).tokenize(tf.constant([text])).to_list() == expected
+
+
+@pytest.mark.parametrize("lower_case", [True, False])
+@pytest.mark.parametrize("normalization", ["strip_latin", "keep_accents", "bert"])
+@pytest.mark.parametrize("has_marks", [True, False])
+def test_every_text_has_the_ids_and_costs_of_the_tokenizer(lower_case, normalization, has_marks):
+    plain = Tokenizer(Vocabulary(TTA_SPECIALS), lower_case, normalization)
+    letters = dict.fromkeys("".join(plain.normalize(text) for text, _ in TEXTS).replace(" ", ""))
+    if not has_marks:  # words with marks are unknown, with their price
+        letters = [c for c in letters if unicodedata.normalize("NFD", c) == c]
+        letters = [c for c in letters if unicodedata.category(c) != "Mn"]
+    pieces = (piece for letter in letters for piece in (letter, f"##{letter}"))
+    tokenizer = Tokenizer(Vocabulary((*TTA_SPECIALS, *pieces)), lower_case, normalization)
+    graph, texts = GraphTokenizer(tokenizer), tf.constant([text for text, _ in TEXTS])
+    ids, costs = graph.tokenize(texts).to_list(), graph.spelling_costs(texts, 2.0).to_list()
+    expected = tokenizer.encode([text for text, _ in TEXTS])
+    for (text, why), found, paid, ours in zip(TEXTS, ids, costs, expected, strict=True):
+        assert found == ours.tolist(), why
+        assert len(paid) == len(found), why
+        wanted = SpellingCosts(tokenizer, 2.0).of_text(text)
+        assert [cost for cost in paid if cost] == pytest.approx(wanted), why
