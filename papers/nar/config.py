@@ -134,7 +134,7 @@ FAMILY = ModelType(  # two encoders of other families, and a latent vector
     config=AutoencoderConfig,
     model="tta.papers.nar.model:SequenceAutoencoder",
     engines={
-        name: f"tta.scoring.engines.{name}.autoencoder:AutoencoderEngine"
+        name: f"tta.papers.nar.engines.{name}:AutoencoderEngine"
         for name in ("onnxruntime", "tensorflow")
     },
     scorer="tta.papers.nar.autoencoder_model:AutoencoderModel",

@@ -278,7 +278,7 @@ def test_a_model_of_words_is_not_exported(semfit, tmp_path):
 def test_the_configs_of_the_repository_are_those_of_the_paper():
     from tta.modeling.config.base import read_config
 
-    root = Path(__file__).resolve().parents[2] / "configs"
+    root = Path(__file__).resolve().parents[3] / "configs"
     words = {"vocab_size": 793_471}
     # Table 2 of Li et al. 2019: 76 and 499 million parameters.
     semfit = read_config(root / "elmo-s.json", **words, target_size=300)
@@ -290,7 +290,7 @@ def test_the_configs_of_the_repository_are_those_of_the_paper():
 
 
 def test_no_two_configs_of_the_repository_are_equal():
-    files = sorted((Path(__file__).resolve().parents[2] / "configs").glob("*.json"))
+    files = sorted((Path(__file__).resolve().parents[3] / "configs").glob("*.json"))
     first: dict[str, str] = {}
     equal = [(path.name, first.setdefault(path.read_text(), path.name)) for path in files]
     assert files

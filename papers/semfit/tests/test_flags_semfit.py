@@ -32,7 +32,7 @@ from tta.scoring.similarity.sts import compare_files
 
 pytestmark = pytest.mark.tensorflow
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 M = 19
 
 
