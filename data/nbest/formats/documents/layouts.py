@@ -283,7 +283,8 @@ def channel_of(record: Any, path: KeyPath) -> str:
     for length, key in enumerate((*path, None)):
         holder = value_at(record, path[:length])
         if isinstance(holder, list):
-            channel = key + 1 if path[length - 1 : length] == ("channels",) else channel
+            if isinstance(key, int) and path[length - 1 : length] == ("channels",):
+                channel = key + 1
             continue
         found = next((holder[name] for name in _CHANNELS if name in holder), channel)
         if isinstance(found, list) and found:  # Deepgram's stream: index and number
@@ -305,7 +306,7 @@ def _is_punctuation(entry):
     return isinstance(entry, Mapping) and entry.get("type") == "punctuation"
 
 
-def _times(entry):
+def _times(entry) -> tuple[float, float]:
     """The times of one word. Raises LookupError if there are none."""
     if isinstance(entry, list):
         return _seconds(entry[1]), _seconds(entry[2])
