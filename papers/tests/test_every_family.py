@@ -25,7 +25,7 @@ from tta.modeling.config.model_types import MODEL_TYPES
 from tta.modeling.formats.model_directory import load_model, save_model
 from tta.modeling.models.language_model import build_model
 from tta.papers.glue.config import ClassifierConfig
-from tta.scoring.exports.formats import FORMATS, export_folder
+from tta.scoring.exports.formats import EXPORTS, export_folder
 from tta.scoring.exports.serving.export import export
 
 LENGTH = 61  # tokens that a model takes
@@ -281,7 +281,7 @@ def test_sentence_transformers_give_the_same(folder, tmp_path):
 
 
 def test_every_format_is_tested():
-    assert set(FORMATS) == {"saved_model", "onnx", "huggingface", "sentence_transformers", "static"}
+    assert set(EXPORTS) == {"saved_model", "onnx", "huggingface", "sentence_transformers", "static"}
 
 
 TRAIN = """
