@@ -185,7 +185,7 @@ class Vocabulary(TokenFile):
         The ids are those of the longest pieces, taken from the left; the unknown token if a rest
         has no piece.
         """
-        inside, ids = ("##", []) if word.startswith("##") else ("", [])
+        inside, ids = ("##", []) if word[:2] == "##" != word else ("", [])  # "##" is a whole word
         start = len(inside)
         while start < len(word):
             stops = range(min(len(word), start + self._longest), start, -1)
@@ -194,7 +194,7 @@ class Vocabulary(TokenFile):
                 return (self.unk_id,)
             ids.append(self.ids[inside + word[start:stop]])
             start, inside = stop, "##"
-        return tuple(ids) or (self.ids.get(word, self.unk_id),)  # "##" is a piece, too
+        return tuple(ids)
 
     @cached_property
     def _longest(self):

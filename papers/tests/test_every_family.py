@@ -312,7 +312,7 @@ def test_trained_models_give_the_same_in_both_engines(tmp_path, backend):
                 "num_train_steps": 20,
                 "num_warmup_steps": 0,
                 "learning_rate": 1e-2,
-                "batch_tokens": 200,
+                "train_batch_tokens": 200,
             }
     done = python(TRAIN, json.dumps(list(runs.values())), env=environment(KERAS_BACKEND=backend))
     assert done.returncode == 0, done.stderr

@@ -153,7 +153,8 @@ class ServedModel(tf.Module):
                 sums, batch.text_index[:, None], tf.reduce_sum(vectors, axis=1)
             )
 
-        zeros = tf.zeros([tf.size(texts), self.lm.model.config.hidden_size])
+        size = self.lm.model.encoder.output_size("hidden_states")
+        zeros = tf.zeros([tf.size(texts), size])
         sums = self._for_each_batch(sentences, add, zeros)
         return {"vectors": sums / tf.cast(tf.maximum(counts, 1), tf.float32)[:, None]}
 
