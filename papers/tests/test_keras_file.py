@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.modeling.models.test_keras_file import TTA, check_models_are_loaded
+from tests.modeling.models.test_keras_file import MODULE, TTA, check_models_are_loaded
 from tta.papers.glue.config import ClassifierConfig
 from tta.papers.nar.config import AutoencoderConfig
 
@@ -11,9 +11,9 @@ pytestmark = pytest.mark.tensorflow
 OF_CLASSIFIER = {"labels": ("a", "b"), "max_seq_length": 19, "pooling": "first", "dropout": 0.0}
 OF_AUTOENCODER = {"model_type": "autoencoder", "latent_size": 7, "pad_id": 2}
 MODELS = [
-    ("language_model", TTA),
-    ("text_classifier", ClassifierConfig.of(TTA, **OF_CLASSIFIER)),
-    ("autoencoder", AutoencoderConfig.from_dict(TTA.to_dict() | OF_AUTOENCODER)),
+    (MODULE, TTA),
+    ("tta.papers.glue.model", ClassifierConfig.of(TTA, **OF_CLASSIFIER)),
+    ("tta.papers.nar.model", AutoencoderConfig.from_dict(TTA.to_dict() | OF_AUTOENCODER)),
 ]
 
 

@@ -47,7 +47,7 @@ CONFIGS = {f"{i}-{config.model_type}": config for i, config in enumerate(all_con
 
 def of_core(entries):
     """Those names of a registry whose entries are in the core."""
-    return {name for name in entries if entries.source(name).startswith("tta.modeling.")}
+    return {name for name in entries if str(entries[name]).startswith("tta.modeling.")}
 
 
 def test_every_family_and_every_head_is_there():

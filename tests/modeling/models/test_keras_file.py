@@ -17,6 +17,8 @@ from tta.modeling.models.language_model import build_model
 pytestmark = pytest.mark.tensorflow
 
 TTA = tiny_config(model_type="tta")
+MODULE = "tta.modeling.models.language_model"
+
 # Arguments: a folder, and the modules of the models in it.
 LOAD = """
 import importlib, sys
@@ -43,15 +45,15 @@ for module in modules:
 
 @pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # in Keras
 def test_keras_names_the_module_to_import_and_then_loads_the_model(tmp_path):
-    check_models_are_loaded([("language_model", TTA)], tmp_path)
+    check_models_are_loaded([(MODULE, TTA)], tmp_path)
 
 
 def check_models_are_loaded(models, tmp_path):
-    """Of (a module of tta.modeling.models, the config of its model)."""
+    """Of (the module of a model, its config)."""
     inputs, expected = batch([7, 3]), {}
     np.savez(tmp_path / "in.npz", **inputs)
-    for name, config in models:
-        model, module = build_model(config), f"tta.modeling.models.{name}"
+    for module, config in models:
+        model = build_model(config)
         randomize(model.named_weights())
         model.save(tmp_path / f"{module}.keras")
         expected[module] = model(inputs, training=False)
