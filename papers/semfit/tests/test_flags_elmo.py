@@ -11,8 +11,8 @@ import pytest
 import tta
 from tests.faults import forget_last_checkpoint
 from tests.flags.test_pretraining import weights
-from tests.tiny import without_graphs
 from tests.flags.test_word_models import TEXT
+from tests.tiny import without_graphs
 from tta.data.corpus.config import LocalCorpusConfig
 from tta.data.corpus.prepare import create_tfrecords
 from tta.data.vocabulary.config import VocabularyConfig

@@ -6,6 +6,7 @@ import time
 import numpy as np
 import pytest
 
+from tests.modeling.tiny import of_core
 from tta.errors import InputError
 from tta.modeling.config.base import config_from
 from tta.modeling.config.model_types import HEADS, MODEL_TYPES
@@ -43,11 +44,6 @@ def all_configs():
 
 
 CONFIGS = {f"{i}-{config.model_type}": config for i, config in enumerate(all_configs())}
-
-
-def of_core(entries):
-    """Those names of a registry whose entries are in the core."""
-    return {name for name in entries if str(entries[name]).startswith("tta.modeling.")}
 
 
 def test_every_family_and_every_head_is_there():

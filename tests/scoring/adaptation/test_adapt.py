@@ -19,8 +19,6 @@ from tta.data.corpus.prepare import create_tfrecords
 from tta.data.records import pipeline
 from tta.data.records.dataset import load_dataset_info, shard_paths
 from tta.errors import InputError
-from tta.modeling.formats.model_directory import save_model
-from tta.modeling.models.language_model import build_model
 from tta.modeling.objectives import OBJECTIVES
 from tta.modeling.training.trainer import Trainer
 from tta.scoring.adaptation.adapt import adapt, check_output_dir
