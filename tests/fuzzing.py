@@ -31,11 +31,6 @@ from tta.data.vocabulary.words import WordVocabulary
 from tta.errors import InputError
 from tta.modeling.config.base import read_config
 from tta.modeling.formats.bert import GOOGLE_ACTIVATIONS, bert_config
-from tta.papers.glue.data.conll import read_conll, stray_tags
-from tta.papers.glue.data.tables import read_table
-from tta.papers.semfit.vectors.fasttext import check_sizes
-from tta.papers.semfit.vectors.target_vectors import map_vectors
-from tta.papers.semfit.vectors.word_vectors import WordVectorFile
 from tta.scoring.reports.marked_text import mark
 from tta.scoring.scorers.ngram_model import check_counts
 from tta.scoring.scorers.pooling import PoolingStatistics
@@ -204,18 +199,6 @@ def _check_references(path):
     read_nbest(hypotheses, reference_file=path)
 
 
-def _check_labelled(path, **options):
-    table = read_table(path, **options)
-    assert all(len(row.texts) == len(table.text_columns) for row in table.rows)
-    assert all(row.label for row in table.rows) == table.has_labels or not table.rows
-
-
-def _check_conll(path):
-    sentences = read_conll(path)
-    assert all(len(one.tokens) == len(one.tags) > 0 for one in sentences)
-    stray_tags(sentences)
-
-
 def _check_vocabulary(path):
     vocabulary = Vocabulary.from_file(path)
     again = path.with_suffix(".again")
@@ -223,18 +206,13 @@ def _check_vocabulary(path):
     assert Vocabulary.from_file(again) == vocabulary
 
 
-def _check_config(path):
+def check_config(path):
     config = read_config(path)
     values = config.to_dict().values()
     assert all(np.isfinite(float(v)) for v in values if isinstance(v, (int, float)))
     again = path.with_suffix(".again")
     config.to_json(again)
     assert read_config(again) == config
-
-
-def _check_vectors(path):
-    found = WordVectorFile(path).read({"the", "cat", "cafe"})
-    assert all(np.isfinite(vector).all() for vector in found.values())
 
 
 def _check_dataset(path):
@@ -245,16 +223,6 @@ def _check_dataset(path):
     info = load_dataset_info(folder)
     assert shard_paths(folder, info, "train")
     assert info["max_seq_length"] > 0
-
-
-def _check_npy(path):
-    assert map_vectors(path).ndim == 2
-
-
-def _check_fasttext(path):
-    with open(path, "rb") as file:
-        if path.stat().st_size:
-            check_sizes(file, path)
 
 
 def _check_packed(path):
@@ -280,21 +248,6 @@ def json_bytes(value):
     return json.dumps(value).encode()
 
 
-def _npy_file(array):
-    file = io.BytesIO()
-    np.save(file, array)
-    return file.getvalue()
-
-
-def fasttext_file():
-    """A file of fastText with two words, one bucket, and vectors of two numbers."""
-    settings = struct.pack("<12id", *(2, 5, 1, 1, 5, 1, 2, 2, 1, 3, 6, 100), 1e-4)
-    words = b"".join(word + b"\0" + struct.pack("<qb", 7, 0) for word in (b"the", b"cat"))
-    sizes = struct.pack("<3i2q", 2, 2, 0, 14, -1)
-    vectors = struct.pack("<?2q", False, 3, 2) + np.ones(6, np.float32).tobytes()
-    return struct.pack("<2i", 793712314, 12) + settings + sizes + words + vectors
-
-
 _ARPA = b"\\data\\\nngram 1=3\nngram 2=1\n\n\\1-grams:\n-1\t<unk>\n-1\t<s>\t0\n-1\tcat\n\n\\end\\\n"
 
 
@@ -314,15 +267,12 @@ _DATASET = {
     "sources": ["a.txt"],
     "splits": {"train": {"shards": 1, "sentences": 2, "tokens": 9, "shard_bytes": [5]}},
 }
-_CONFIG = {"vocab_size": 30, "hidden_size": 8, "num_attention_heads": 2, "layer_norm_eps": 1e-6}
+CONFIG = {"vocab_size": 30, "hidden_size": 8, "num_attention_heads": 2, "layer_norm_eps": 1e-6}
 _CONFIGS = (
-    _CONFIG,
-    _CONFIG | {"model_type": "bilm"},
-    _CONFIG | {"model_type": "cloze", "num_tower_layers": 1},
-    _CONFIG | {"model_type": "autoencoder", "decoder_input": "masked", "num_latents": 2},
-    _CONFIG | {"model_type": "unilm", "output_layer": "semfit", "target_size": 3},
-    {"model_type": "elmo", "vocab_size": 30, "tokenizer": "words", "output_layer": "softmax"},
-    {"model_type": "classifier", "encoder": _CONFIG, "labels": ["a", "b"], "pooling": "mean"},
+    CONFIG,
+    CONFIG | {"model_type": "bilm"},
+    CONFIG | {"model_type": "cloze", "num_tower_layers": 1},
+    CONFIG | {"model_type": "unilm", "output_layer": "softmax"},
 )
 BERT_CONFIG = {
     "vocab_size": 30,
@@ -473,27 +423,6 @@ READERS = {
             b"UID\tsentence_good\tsentence_bad\na\tA cat sits.\tA cat sit.\n",
         ),
     ),
-    "conll": Reader(
-        _check_conll,
-        (b"Bo\tB-per\nran\tO\n\nBo B-per\nLi I-per\n", b"-DOCSTART- X O\n\nBo NN B-a\n, , I-b\n"),
-    ),
-    "labelled": Reader(
-        _check_labelled,
-        (
-            b"sentence1\tsentence2\tlabel\na\tb\t1\nc\td\t0\n",
-            b'sentence,label\n"a, b",x\nc,y\n',
-            b'{"sentence": "a", "label": 1}\n{"label": "b", "sentence": null, "n": [1]}\n',
-        ),
-    ),
-    "labelled_columns": Reader(
-        partial(
-            _check_labelled,
-            columns={2: ("label", "sentence"), 3: ("label", "x", "sentence")},
-            needs_labels=False,
-            skips_rows=True,
-        ),
-        (b"1\tthe cat\n0\ta hat\n", b"category\tx\ttext\n1\ty\tthe cat\n", b"1\t2\t3\t4\n"),
-    ),
     "text_column": Reader(
         lambda path: list(TextReader([str(path)], column="text")),
         (b'id,text\n1,"a, cat"\n', b"text\tid\na cat\t1\n", b'{"text": "a"}\n{"text": 3}\n'),
@@ -506,15 +435,7 @@ READERS = {
             b"[PAD]\r\n[UNK]\r\n[CLS]\r\n[SEP]\r\n[MASK]\r\na\r\n",
         ),
     ),
-    "word_vectors": Reader(
-        _check_vectors,
-        (
-            b"the 0.1 -2 3e-1\ncat 1 2 3\n. . . 4 5 6\n",
-            b"2 3\nthe 1 2 3 \ncat 4 5 6 \n",
-            b"2 2\nthe " + np.float32([1, -2]).tobytes() + b"\ncat " + np.float32([3, 4]).tobytes(),
-        ),
-    ),
-    "config": Reader(_check_config, tuple(map(json_bytes, _CONFIGS))),
+    "config": Reader(check_config, tuple(map(json_bytes, _CONFIGS))),
     "bert_config": Reader(
         lambda path: bert_config(path, GOOGLE_ACTIVATIONS), (json_bytes(BERT_CONFIG),)
     ),
@@ -532,11 +453,6 @@ READERS = {
             ),
         ),
     ),
-    "npy_vectors": Reader(
-        _check_npy,
-        (_npy_file(np.ones((3, 2), np.float16)), _npy_file(np.ones((2, 4), np.float32).T)),
-    ),
-    "fasttext_sizes": Reader(_check_fasttext, (fasttext_file(),)),
     "arpa_counts": Reader(check_counts, (_ARPA, gzip.compress(_ARPA, mtime=0))),
     "packed_text": Reader(
         _check_packed,

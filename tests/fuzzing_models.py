@@ -17,7 +17,7 @@ import ml_dtypes
 import numpy as np
 from safetensors.numpy import save
 
-from tests.fuzzing import BERT_CONFIG, Reader, fasttext_file, json_bytes
+from tests.fuzzing import BERT_CONFIG, Reader, json_bytes
 from tta.data.records.features import IdLimits
 from tta.modeling.config.transformer import TransformerConfig
 from tta.modeling.config.weights import named
@@ -29,14 +29,6 @@ from tta.modeling.formats.run_checkpoint import write_checkpoint
 from tta.modeling.formats.standardization import read_standardization
 from tta.modeling.formats.weights import load_weights, save_weights
 from tta.modeling.kits.onnx.weights import Arrays
-from tta.names import CHARACTER_NETWORK
-from tta.papers.semfit.vectors.character_network import (
-    NUM_CHARACTERS,
-    CharacterNetwork,
-    network_bytes,
-)
-from tta.papers.semfit.vectors.fasttext import SubwordVectors
-from tta.papers.semfit.vectors.ngrams import NgramSettings
 from tta.scoring.scorers.ngram_model import NgramModel
 
 CONFIG = TransformerConfig(
@@ -66,7 +58,7 @@ def _original_values():
 # A model directory, whose mutated part is written anew for each input.
 
 
-def _folder_of(path, **files):
+def folder_of(path, **files):
     """A folder beside the path, with these files where they are not there yet."""
     folder = path.with_suffix(".folder")
     folder.mkdir(exist_ok=True)
@@ -114,7 +106,7 @@ def _weights_files():
 
 
 def _check_huggingface(name, path):
-    folder = _folder_of(path, config__json=json_bytes(BERT_CONFIG | {"model_type": "bert"}))
+    folder = folder_of(path, config__json=json_bytes(BERT_CONFIG | {"model_type": "bert"}))
     (folder / name).write_bytes(path.read_bytes())
     if name != "model.safetensors" and not (folder / "part").exists():
         (folder / "part").write_bytes(_safetensors_files()[0])
@@ -212,7 +204,7 @@ def _run():
 
 
 def _check_run(path):
-    folder = _folder_of(path)
+    folder = folder_of(path)
     (folder / "checkpoints").mkdir(exist_ok=True)
     CONFIG.to_json(folder / "config.json")
     (folder / "checkpoints" / "ckpt-7.safetensors").write_bytes(path.read_bytes())
@@ -286,29 +278,9 @@ def _shard():
 # Libraries that people install for them.
 
 
-def _check_fasttext(path):
-    vectors = SubwordVectors.read(path)
-    assert vectors.size >= 1
-
-
 def _check_arpa(path):
     scores = NgramModel(path).score(["the cat", ""])
     assert np.isfinite(scores).all()
-
-
-def _check_characters(path):
-    folder = _folder_of(path)
-    (folder / CHARACTER_NETWORK).write_bytes(path.read_bytes())
-    network = CharacterNetwork(folder)
-    assert network.vectors(["cat"]).shape == (1, network.size)
-
-
-def _characters_file():
-    """The smallest network over characters."""
-    shapes = {"characters": (NUM_CHARACTERS, 2), "filters_1/kernel": (1, 2, 3)}
-    shapes |= {"filters_1/bias": (3,), "projection/kernel": (3, 2), "projection/bias": (2,)}
-    rng = np.random.default_rng(0)
-    return (network_bytes({name: rng.normal(size=shape) for name, shape in shapes.items()}),)
 
 
 def _check_standardization(path):
@@ -353,13 +325,8 @@ MODEL_READERS = {
     "tokenizer_json": Reader(
         functools.partial(_check_tokenizer, "tokenizer.json"), (json_bytes(_TOKENIZER),)
     ),
-    "ngrams_json": Reader(
-        NgramSettings.read, (json_bytes({"min_n": 3, "max_n": 6, "lower_case": False}),)
-    ),
-    "characters": Reader(_check_characters, _characters_file),
     "standardization": Reader(_check_standardization, _standardization_file),
     "run": Reader(_check_run, _run),
-    "fasttext": Reader(_check_fasttext, (fasttext_file(),)),
     "arpa": Reader(_check_arpa, (_ARPA,)),
 }
 TENSORFLOW_READERS = {

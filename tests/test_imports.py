@@ -160,6 +160,16 @@ def test_the_core_neither_imports_nor_names_what_belongs_to_papers():
     assert not wrong, "\n".join(wrong)
 
 
+def test_the_tests_of_the_core_import_nothing_of_papers():
+    wrong = [
+        f"{path.relative_to(ROOT)}:{line}: {name}"
+        for path in sorted((ROOT / "tests").rglob("*.py"))
+        for line, name in imports(path)
+        if re.match(r"(tta\.)?papers\b", name)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
 TABLE = "tta.papers.table"  # how papers/ comes in where nothing is installed
 
 

@@ -137,8 +137,9 @@ def all_readers():
 
     from tests.fuzzing import READERS
     from tests.fuzzing_models import MODEL_READERS, TENSORFLOW_READERS
+    from tta.papers.tests import fuzzing as papers
 
-    return READERS | MODEL_READERS | TENSORFLOW_READERS
+    return READERS | MODEL_READERS | TENSORFLOW_READERS | papers.READERS | papers.MODEL_READERS
 
 
 def main(_):

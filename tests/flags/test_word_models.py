@@ -13,10 +13,12 @@ from tta.data.vocabulary.train import create_vocab
 from tta.errors import InputError
 from tta.modeling.training.config import PretrainingConfig
 from tta.modeling.training.pretrain import pretrain
-from tta.papers.semfit.tests.test_flags_elmo import TEXT
 
 pytestmark = pytest.mark.tensorflow
 
+# Of two words in the middle, each follows from the other.
+PAIRS = (("Cat", "dog"), ("Sun", "moon"), ("salt", "pepper"))
+TEXT = [f"{i} {a} {b} {j}" for a, b in PAIRS for i in range(9) for j in range(9)]
 CONFIG = {
     "hidden_size": 24,
     "num_hidden_layers": 1,

@@ -12,33 +12,12 @@ import tensorflow as tf
 
 import tta
 from tests.modeling.tiny import randomize, tiny_config
-from tta.papers.glue.config import ClassifierConfig
-from tta.papers.nar.config import AutoencoderConfig
-from tta.papers.semfit.config import ElmoConfig
-from tta.papers.semfit.head_settings import AdaptiveSoftmaxSettings
 
 pytestmark = pytest.mark.tensorflow
 
 CONFIG = tiny_config(hidden_dropout_prob=0.1, num_hidden_layers=1)
-CLASSIFIER = ClassifierConfig.of(
-    CONFIG.replace(model_type="bilm", num_segments=2), labels=("a", "b", "c"), max_seq_length=19
-)
-AUTOENCODER = AutoencoderConfig.from_dict(
-    CONFIG.to_dict()
-    | {"model_type": "autoencoder", "latent_size": 7, "variational": True, "pad_id": 2}
-    | {"predicts_length": True}
-)
 V, D, N, F = 23, 15, 3, 17
-ELMO = ElmoConfig(
-    vocab_size=V,
-    hidden_size=D,
-    lstm_size=F,
-    input_size=11,
-    output_layer="adaptive_softmax",
-    head=AdaptiveSoftmaxSettings(adaptive_cutoffs=(5, 13)),
-)
 STREAM, IDS, MASK = ("float32", D), ("int32",), ("bool",)
-VECTORS, CHARACTERS = ("float32", 11), ("int32", 13)
 
 # Class, perhaps with what it is for -> (its arguments, what it is called with: name -> type and,
 # for floats, the last size).
@@ -82,50 +61,12 @@ LAYERS = {
         },
         {"inputs": {"input_ids": IDS, "padding_mask": MASK}},
     ),
-    "ElmoEncoder": (
-        {"config": ELMO},
-        {"inputs": {"input_ids": IDS, "padding_mask": MASK, "input_vectors": VECTORS}},
-    ),
-    "ProjectedLSTM": (
-        {"units": F, "projection": D, "num_networks": 2, "use_layer_norm": True},
-        {"x": ("float32", 2, D)},
-    ),
-    "ScalarMix": ({"num_layers": N}, {"layers": STREAM}),
-    "MixedLSTM": ({"num_layers": N, "lstm_size": F}, {"layers": STREAM, "padding_mask": MASK}),
-    "LinearChainCRF": ({"num_tags": D}, {"emissions": STREAM, "padding_mask": MASK}),
-    **{
-        name: (
-            {"num_layers": N, "num_labels": 7, "size": D, "lstm_size": F, **more},
-            {"inputs": {"layers": STREAM, "padding_mask": MASK}},
-        )
-        for name, more in {"LabelModel": {"texts_per_example": 2}, "TagModel": {}}.items()
-    },
-    "Highway": ({"size": D}, {"x": STREAM}),
-    "VectorInput": ({"config": ELMO}, {"inputs": {"input_vectors": VECTORS}}),
-    "TableInput": ({"config": ELMO.replace(input_layer="tokens")}, {"inputs": {"input_ids": IDS}}),
-    "CharacterInput": (
-        {"config": ELMO.replace(input_layer="characters")},
-        {"inputs": {"characters": CHARACTERS}},
-    ),
-    "SoftmaxHead": ({"config": ELMO.replace(output_layer="softmax")}, {"hidden_states": STREAM}),
-    "AdaptiveSoftmaxHead": ({"config": ELMO}, {"hidden_states": STREAM}),
+    "SoftmaxHead": ({"config": CONFIG.replace(output_layer="softmax")}, {"hidden_states": STREAM}),
     "TiedSoftmaxHead": ({"config": CONFIG}, {"hidden_states": STREAM, "table": "table"}),
-    "SemFitHead": (
-        {"config": CONFIG.replace(output_layer="semfit", target_size=11)},
-        {"hidden_states": STREAM},
+    "LanguageModel": (
+        {"config": CONFIG},
+        {"inputs": {"input_ids": IDS, "padding_mask": MASK}},
     ),
-    "ClassificationHead": ({"config": CLASSIFIER}, {"pooled_states": STREAM}),
-    **{
-        model: (
-            {"config": config},
-            {"inputs": {"input_ids": IDS, "padding_mask": MASK}},
-        )
-        for model, config in {
-            "LanguageModel": CONFIG,
-            "SequenceAutoencoder": AUTOENCODER,
-            "TextClassifier": CLASSIFIER,
-        }.items()
-    },
 }
 
 
@@ -133,11 +74,13 @@ LAYERS = {
 BASES = {"ConfiguredModel", "Encoder", "BlockEncoder", "Head", "TransformHead", "TaskModel"}
 
 
-def public_layers():
-    """{name: class} of every keras layer that a module of modeling/ defines and that is called."""
+def public_layers(room="modeling"):
+    """{name: class} of every keras layer that a module of a room defines and that is called."""
     found = {}
     root = Path(tta.__file__).resolve().parent.parent
-    for path in sorted(set((root / "modeling").rglob("*.py")) - {root / "modeling/kits/torch.py"}):
+    for path in sorted(set((root / room).rglob("*.py")) - {root / "modeling/kits/torch.py"}):
+        if path.parent.name == "tests" or path.name == "conftest.py":  # of papers/
+            continue
         name = ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
         module = importlib.import_module(f"tta.{name}")
         for name, value in vars(module).items():
@@ -150,6 +93,7 @@ def public_layers():
 
 
 PUBLIC = public_layers()
+KNOWN, CLASSES = dict(LAYERS), dict(PUBLIC)  # papers/tests/test_conformance.py adds its own
 
 
 def class_name(name):
@@ -196,7 +140,7 @@ PRODUCTS = {"MaskedAttention", "DiagonalMaskedSelfAttention", "FeedForward", "De
 @functools.cache
 def make(name, dtype="float32"):
     """The layer, built by a first call and with random weights, which no test may change."""
-    layer = PUBLIC[class_name(name)](**LAYERS[name][0], dtype=dtype, name="layer")
+    layer = CLASSES[class_name(name)](**KNOWN[name][0], dtype=dtype, name="layer")
     call(layer, name, 5)
     randomize({v.path: v for v in layer.trainable_variables})
     return layer
@@ -204,7 +148,7 @@ def make(name, dtype="float32"):
 
 def call(function, name, length, batch=2):
     """The outputs as one dict of arrays."""
-    values = [sample(kind, length, batch) for kind in LAYERS[name][1].values()]
+    values = [sample(kind, length, batch) for kind in KNOWN[name][1].values()]
     found = function(*values)
     return found if isinstance(found, dict) else {"output": found}
 
@@ -226,7 +170,7 @@ def assert_same(found, expected, atol=1e-6):
 def test_config_round_trip(name):
     layer = make(name)
     again = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(layer))
-    assert type(again) is PUBLIC[class_name(name)]
+    assert type(again) is CLASSES[class_name(name)]
     assert again.get_config() == layer.get_config()
     call(again, name, 5)
     assert [v.path for v in again.trainable_variables] == [
@@ -249,7 +193,7 @@ def test_mixed_precision(name):
 
 @each_layer
 def test_unknown_dimensions_in_a_graph_and_through_a_saved_model(name, tmp_path):
-    layer, arguments = make(name), LAYERS[name][1]
+    layer, arguments = make(name), KNOWN[name][1]
     graph = tf.function(
         lambda *values: layer(*values),
         input_signature=[spec(kind, key) for key, kind in arguments.items()],
@@ -282,8 +226,8 @@ OF_THE_LOSS = {"TagModel": "crf"}
 
 @pytest.mark.parametrize("name", sorted(set(LAYERS) - WITHOUT_STREAM))
 def test_symbolic_call_gives_the_shape_of_the_real_one(name):
-    options, arguments = LAYERS[name]
-    layer = PUBLIC[class_name(name)](**options)
+    options, arguments = KNOWN[name]
+    layer = CLASSES[class_name(name)](**options)
     symbolic = layer(*map(symbolic_input, arguments.values()))
     symbolic = symbolic if isinstance(symbolic, dict) else {"output": symbolic}
     for key, value in call(layer, name, 5).items():
@@ -306,9 +250,11 @@ def test_every_weight_gets_a_gradient(name):
 
 @each_layer
 def test_documented(name):
-    assert inspect.getdoc(PUBLIC[class_name(name)]), f"{name} has no docstring"
+    assert inspect.getdoc(CLASSES[class_name(name)]), f"{name} has no docstring"
     # A docstring may leave to its base class what they share.
-    ours = [base for base in PUBLIC[class_name(name)].__mro__ if base.__module__.startswith("tta.")]
+    ours = [
+        base for base in CLASSES[class_name(name)].__mro__ if base.__module__.startswith("tta.")
+    ]
     doc = "\n".join(base.__doc__ or "" for base in ours)
     for part in ("Args:", "Call:", "Returns:"):
         assert part in doc, f"{name}'s docstring has no {part}"

@@ -104,3 +104,8 @@ def batch(lengths, width=None, seed=0, vocab_size=VOCAB_SIZE):
 def as_arrays(inputs):
     """(input_ids, padding_mask) as arrays."""
     return np.array(inputs["input_ids"]), np.array(inputs["padding_mask"])
+
+
+def of_core(registry):
+    """The names that no package, papers/ included, brings to a registry."""
+    return {name for name in registry if name not in registry._packages}

@@ -11,6 +11,7 @@ import pytest
 import tta
 from tests.faults import forget_last_checkpoint
 from tests.flags.test_pretraining import weights
+from tests.flags.test_word_models import TEXT
 from tests.tiny import without_graphs
 from tta.data.corpus.config import LocalCorpusConfig
 from tta.data.corpus.prepare import create_tfrecords
@@ -26,9 +27,6 @@ from tta.papers.semfit.create_config import VectorsConfig
 
 pytestmark = [pytest.mark.tensorflow, pytest.mark.usefixtures("models_are_loaded_once")]
 M = 16
-# Of two words in the middle, each follows from the other.
-PAIRS = (("Cat", "dog"), ("Sun", "moon"), ("salt", "pepper"))
-TEXT = [f"{i} {a} {b} {j}" for a, b in PAIRS for i in range(9) for j in range(9)]
 CONFIG = {"model_type": "elmo", "hidden_size": 24, "lstm_size": 32, "hidden_dropout_prob": 0.0}
 MODELS = {
     "semfit": {"input_layer": "vectors", "output_layer": "semfit"},

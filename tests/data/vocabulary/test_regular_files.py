@@ -10,7 +10,6 @@ from tta.data.text.files import check_rereadable
 from tta.data.vocabulary.word_pieces import Vocabulary
 from tta.data.vocabulary.words import WordVocabulary
 from tta.errors import InputError
-from tta.papers.semfit.vectors.target_vectors import map_vectors
 from tta.scoring.scorers.pooling import PoolingStatistics
 
 
@@ -25,7 +24,6 @@ READERS = {
     "config": read_json_object,
     "vocabulary": Vocabulary.from_file,
     "words": WordVocabulary.from_file,
-    "vectors": map_vectors,
     "word vectors": check_rereadable,
     "pooling": lambda path: PoolingStatistics.load(path, 5, 3),
     "weights": read_weights,
@@ -36,13 +34,17 @@ READERS = {
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("kind", ["pipe", "device"])
 def test_a_pipe_or_a_device_is_refused(reader, kind, tmp_path):
+    check_it_is_refused(READERS[reader], kind, tmp_path)
+
+
+def check_it_is_refused(read, kind, tmp_path):
     path = tmp_path / "file.index"
     if kind == "pipe":
         os.mkfifo(path)
     else:
         path.symlink_to("/dev/null")
     with pytest.raises(InputError, match=r"file.index: .*expected a file, (got|not) a pipe"):
-        READERS[reader](path)
+        read(path)
 
 
 def test_a_missing_file_has_its_own_error(tmp_path):

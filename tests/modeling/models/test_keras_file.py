@@ -13,19 +13,11 @@ import pytest
 from benchmarks import ROOT
 from tests.modeling.tiny import batch, randomize, tiny_config
 from tta.modeling.models.language_model import build_model
-from tta.papers.glue.config import ClassifierConfig
-from tta.papers.nar.config import AutoencoderConfig
 
 pytestmark = pytest.mark.tensorflow
 
 TTA = tiny_config(model_type="tta")
-OF_CLASSIFIER = {"labels": ("a", "b"), "max_seq_length": 19, "pooling": "first", "dropout": 0.0}
-OF_AUTOENCODER = {"model_type": "autoencoder", "latent_size": 7, "pad_id": 2}
-MODELS = [
-    ("language_model", TTA),
-    ("text_classifier", ClassifierConfig.of(TTA, **OF_CLASSIFIER)),
-    ("autoencoder", AutoencoderConfig.from_dict(TTA.to_dict() | OF_AUTOENCODER)),
-]
+MODULE = "tta.modeling.models.language_model"
 
 # Arguments: a folder, and the modules of the models in it.
 LOAD = """
@@ -53,10 +45,15 @@ for module in modules:
 
 @pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # in Keras
 def test_keras_names_the_module_to_import_and_then_loads_the_model(tmp_path):
+    check_models_are_loaded([(MODULE, TTA)], tmp_path)
+
+
+def check_models_are_loaded(models, tmp_path):
+    """Of (the module of a model, its config)."""
     inputs, expected = batch([7, 3]), {}
     np.savez(tmp_path / "in.npz", **inputs)
-    for name, config in MODELS:
-        model, module = build_model(config), f"tta.modeling.models.{name}"
+    for module, config in models:
+        model = build_model(config)
         randomize(model.named_weights())
         model.save(tmp_path / f"{module}.keras")
         expected[module] = model(inputs, training=False)

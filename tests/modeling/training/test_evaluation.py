@@ -17,14 +17,13 @@ import numpy as np
 import pytest
 
 from tests.commands import environment
+from tests.modeling.tiny import of_core
 from tta.data.records.arrays import ArrayBatches
 from tta.data.records.features import ModelInputs
 from tta.modeling.config.base import config_from
 from tta.modeling.models.language_model import build_model
 from tta.modeling.objectives import OBJECTIVES
 from tta.modeling.training.evaluation import Evaluator
-from tta.papers.glue.config import ClassifierConfig
-from tta.papers.glue.objective import TARGET, Classification
 
 LENGTHS = (3, 3, 4, 5, 5, 6, 7, 4, 3, 9)
 VOCAB_SIZE, M = 23, 17
@@ -32,25 +31,12 @@ TABLE = np.random.default_rng(0).normal(size=(VOCAB_SIZE, M)).astype(np.float32)
 TABLE[7] = 0.0  # a piece without a vector
 SIZES = {"hidden_size": 15, "num_attention_heads": 3, "intermediate_size": 17}
 SIZES |= {"num_hidden_layers": 1, "max_position_embeddings": 13, "vocab_size": VOCAB_SIZE}
-ELMO = {"model_type": "elmo", "hidden_size": 6, "lstm_size": 5, "num_hidden_layers": 1}
-ELMO |= {"input_layer": "tokens", "vocab_size": VOCAB_SIZE}
-LATENT = SIZES | {"model_type": "autoencoder", "latent_size": 5}
-VECTORS = {"output_layer": "semfit", "target_size": M}
 
 # A name -> the objective and the config of a model. An objective needs a row per kind of figures.
 CASES = {
     "a T-TA's nll": ("lae", SIZES | {"model_type": "tta"}),
-    "its vectors": ("lae", SIZES | {"model_type": "tta"} | VECTORS),
     "one token masked at a time": ("mlm", SIZES | {"model_type": "bilm"}),
     "each token from those before it": ("clm", SIZES | {"model_type": "unilm"}),
-    "two directions": ("bidirectional_clm", ELMO),
-    "their vectors": ("bidirectional_clm", ELMO | VECTORS),
-    "an autoencoder, its length": ("ae", LATENT | {"predicts_length": True}),
-    "several latent vectors": ("ae", LATENT | {"num_latents": 3}),
-    "its KL": ("vae", LATENT | {"variational": True}),
-    "its KL and length": ("full_vae", LATENT | {"variational": True, "predicts_length": True}),
-    "labels": ("classification", SIZES | {"model_type": "bilm"}),
-    "numbers": ("classification", SIZES | {"model_type": "bilm"}),
 }
 
 
@@ -66,24 +52,19 @@ class Vocabulary:
 def parts_of(case):
     """The model, the objective and what it reads besides ids, of a case."""
     name, values = CASES[case]
-    config = config_from(values)
-    if name == "classification":
-        labels = ("a", "b", "c") if case == "labels" else ()
-        config = ClassifierConfig.of(config, labels=labels, max_seq_length=13, pooling="mean")
-        objective, added = Classification(), {TARGET: lambda ids: ids.sum(1).astype("float32") % 3}
-    else:
-        objective = OBJECTIVES.load(name)(Vocabulary(), None)
-        added = {"target_vectors": lambda ids: TABLE[ids]} if "output_layer" in values else {}
-    model = build_model(config, "float32")
+    return (
+        build_model(config_from(values), "float32"),
+        OBJECTIVES.load(name)(Vocabulary(), None),
+        {},
+    )
+
+
+def figures(model, objective, added, sizes):
+    """The `Evaluation`s of the parts of a case in batches of these numbers of sentences."""
     rng = np.random.default_rng(1)
     for variable in model.named_weights().values():
         variable.assign(rng.normal(0, 0.4, variable.shape).astype(np.float32))
-    return model, objective, ModelInputs(added)
-
-
-def figures(case, sizes):
-    """The `Evaluation`s of a case in batches of these numbers of sentences."""
-    model, objective, inputs = parts_of(case)
+    inputs = ModelInputs(added)
     rng = np.random.default_rng(5)
     rows = [np.array([3, *rng.integers(5, VOCAB_SIZE, n), 1]) for n in LENGTHS]
     given = np.concatenate(rows), np.array([len(row) for row in rows])
@@ -105,9 +86,13 @@ def spec_of(batch):
 @pytest.fixture(scope="module")
 def on_jax():
     """{case: its figures on JAX, in batches of 40 sentences}."""
+    return run_on_jax(__file__)
+
+
+def run_on_jax(path):
     env = environment(KERAS_BACKEND="jax", JAX_PLATFORMS="cpu")
     ended = subprocess.run(
-        [sys.executable, __file__], capture_output=True, text=True, env=env, check=False
+        [sys.executable, path], capture_output=True, text=True, env=env, check=False
     )
     assert ended.returncode == 0, ended.stderr
     return json.loads(ended.stdout)
@@ -115,18 +100,26 @@ def on_jax():
 
 @pytest.mark.parametrize("case", CASES)
 def test_figures_depend_on_no_batch_and_no_backend(case, on_jax):
-    found = figures(case, (1, 4, 40))
+    check_figures(parts_of(case), on_jax[case])
+
+
+def check_figures(parts, on_jax):
+    found = figures(*parts, (1, 4, 40))
     one = found[1]
     assert one.num_sentences == len(LENGTHS)
     others = {f"batches of {size}": other.values for size, other in found.items()}
-    for name, values in (others | {"JAX": on_jax[case]}).items():
+    for name, values in (others | {"JAX": on_jax}).items():
         assert values == pytest.approx(one.values, rel=1e-4, abs=1e-5), name
     assert {(n.num_sentences, n.num_tokens) for n in found.values()} == {(10, one.num_tokens)}
 
 
 def test_every_objective_has_a_row():
-    assert {name for name, _ in CASES.values()} == {*OBJECTIVES, "classification"}
+    assert {name for name, _ in CASES.values()} == of_core(OBJECTIVES)
+
+
+def print_figures(cases, parts_of):
+    print(json.dumps({case: figures(*parts_of(case), (40,))[40].values for case in cases}))
 
 
 if __name__ == "__main__":
-    print(json.dumps({case: figures(case, (40,))[40].values for case in CASES}))
+    print_figures(CASES, parts_of)

@@ -84,7 +84,6 @@ def replicas(folder):
         "two_replicas_equal_one_with_their_batches",
         "optimizers_take_sums_as_they_are",
         "replicas_draw_numbers_of_their_own_and_keep_one_state",
-        "a_vae_draws_samples_of_its_own_on_each_replica",
         "an_epoch_with_fewer_batches_than_replicas_is_refused",
         "pretrain_trains_on_both_devices",
     ],

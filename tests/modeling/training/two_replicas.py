@@ -43,9 +43,6 @@ from tta.modeling.training.steps.tensorflow import (
     own_random_numbers,
 )
 from tta.modeling.training.trainer import Trainer
-from tta.papers.nar.model import SequenceAutoencoder
-from tta.papers.nar.objectives import VariationalAutoencoding
-from tta.papers.nar.tests.test_autoencoder import autoencoder_config
 
 ONE = tf.distribute.get_strategy()
 
@@ -176,42 +173,6 @@ def replicas_draw_numbers_of_their_own_and_keep_one_state():
     np.testing.assert_array_equal(copies(seed.state), [[7, 2], [7, 2]])
 
 
-def a_vae_draws_samples_of_its_own_on_each_replica():
-    write_shard(f"{FOLDER}/shard", sentences_of_few_lengths())
-    config = autoencoder_config(variational=True, num_hidden_layers=1)
-    last = {}
-
-    def vae():
-        model = SequenceAutoencoder(config)
-        for name in ("mean", "sample"):  # of the last step, on each replica
-            last[name] = tf.Variable(
-                tf.zeros([config.latent_size]), synchronization=tf.VariableSynchronization.ON_READ
-            )
-        sample = model.connector.sample
-
-        def kept(mean, log_variance):
-            drawn = sample(mean, log_variance)
-            last["mean"].assign(mean[0])
-            last["sample"].assign(drawn[0])
-            return drawn
-
-        object.__setattr__(model.connector, "sample", kept)
-        return model, VariationalAutoencoding()
-
-    def twice(batches):  # both replicas get the same one
-        return batches.flat_map(lambda batch: tf.data.Dataset.from_tensors(batch).repeat(2))
-
-    two = trained(TWO, BertAdamW, "vae", twice, make=vae)
-    means, samples = (
-        [value.numpy() for value in TWO.experimental_local_results(last[name])]
-        for name in ("mean", "sample")
-    )
-    np.testing.assert_allclose(*means, atol=1e-6)
-    assert not np.isclose(*samples).any()
-    for name, weight in two.model.named_weights().items():
-        np.testing.assert_array_equal(*copies(weight), err_msg=name)
-
-
 def an_epoch_with_fewer_batches_than_replicas_is_refused():
     write_shard(f"{FOLDER}/short", sentences(2)[:1])
     with pytest.raises(InputError, match="holds no batch for each of 2 replicas"):
@@ -235,7 +196,6 @@ if __name__ == "__main__":
             two_replicas_equal_one_with_their_batches,
             optimizers_take_sums_as_they_are,
             replicas_draw_numbers_of_their_own_and_keep_one_state,
-            a_vae_draws_samples_of_its_own_on_each_replica,
             an_epoch_with_fewer_batches_than_replicas_is_refused,
             pretrain_trains_on_both_devices,  # the last one, because it is deterministic
         )

@@ -19,11 +19,8 @@ from tta.data.corpus.prepare import create_tfrecords
 from tta.data.records import pipeline
 from tta.data.records.dataset import load_dataset_info, shard_paths
 from tta.errors import InputError
-from tta.modeling.formats.model_directory import save_model
-from tta.modeling.models.language_model import build_model
 from tta.modeling.objectives import OBJECTIVES
 from tta.modeling.training.trainer import Trainer
-from tta.papers.nar.config import AutoencoderConfig
 from tta.scoring.adaptation.adapt import adapt, check_output_dir
 from tta.scoring.adaptation.config import AdaptationConfig
 
@@ -167,20 +164,6 @@ class Kept:
     def __call__(self, *arguments):
         self.info = create_tfrecords(*arguments)
         return self.info
-
-
-@pytest.mark.slow
-def test_the_decoder_of_an_autoencoder_is_adapted_by_its_name(text, tmp_path):
-    values = ONE_LAYER.to_dict() | {"model_type": "autoencoder", "latent_size": 5}
-    values |= {"decoder_type": "tta", "decoder_input": "ground_truth"}
-    write_model_directory(tmp_path / "whole")  # for its vocabulary
-    save_model(build_model(AutoencoderConfig.from_dict(values)), tmp_path / "whole", "")
-    name = f"decoder:{tmp_path / 'whole'}"
-    report = adapted(config(text, tmp_path / "new", max_passes=1), name)
-    assert report.after.values["nll"] < report.before.values["nll"]
-    made, start = tta.load(tmp_path / "new"), tta.load(name)
-    assert made.config == start.config
-    assert (made.score(["the cat sat"]) != start.score(["the cat sat"])).all()
 
 
 class _Silent:
@@ -353,13 +336,6 @@ def test_bad_input_is_refused_and_leaves_nothing(changes, model, rule, text, tmp
         adapt(config(path, tmp_path / "new", **changes), name)
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "new").exists()
-
-
-def test_a_model_without_weights_of_ours_is_refused(text, tmp_path):
-    vectors = tmp_path / "vectors.txt"
-    vectors.write_text("cat 1 2\ndog 2 1\n")
-    with pytest.raises(InputError, match="only a model directory can be adapted"):
-        adapt(config(text, tmp_path / "new"), f"glove:{vectors}")
 
 
 def test_files_in_the_output_folder_are_never_replaced(text, tmp_path):

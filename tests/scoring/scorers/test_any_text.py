@@ -12,7 +12,6 @@ from tests.tiny import TOKENS, make_model
 from tta.data.vocabulary.tokenizer import Tokenizer
 from tta.data.vocabulary.word_pieces import Vocabulary
 from tta.errors import InputError
-from tta.papers.semfit.static_vectors import StaticVectors
 from tta.scoring.scorers.ngram_model import NgramModel
 from tta.scoring.scorers.scorer import Scorer, TokenScores
 from tta.scoring.scorers.text_model import TextModel
@@ -134,7 +133,6 @@ SCORES = ("score", "score_with_counts", "score_tokens", "perplexity", "score_blo
 CALLS = [
     *(pytest.param("text model", one, marks=pytest.mark.tensorflow) for one in METHODS),
     *(("n-gram model", method) for method in SCORES),
-    *(("word vectors", method) for method in ("encode", "similarity")),
     *(("other", method) for method in SCORES if method != "score_tokens"),
 ]
 
@@ -145,16 +143,16 @@ def scorer(request, kind, tmp_path):
         return request.getfixturevalue("lm")
     if kind == "other":
         return Words()
-    if kind == "word vectors":
-        (tmp_path / "vectors.txt").write_text("the 1 2\ncat 3 5\ndog 7 11\n")
-        return StaticVectors(tmp_path / "vectors.txt")
     (tmp_path / "tiny.arpa").write_text(ARPA)
     return NgramModel(tmp_path / "tiny.arpa")
 
 
 @pytest.mark.parametrize(("kind", "method"), CALLS)
 def test_every_ordered_iterable_of_texts_is_taken(scorer, method):
-    call = METHODS[method]
+    check_every_ordered_iterable_is_taken(scorer, METHODS[method])
+
+
+def check_every_ordered_iterable_is_taken(scorer, call):
     expected = call(scorer, TEXTS)
     for name, make in ORDERED.items():
         np.testing.assert_array_equal(call(scorer, make(TEXTS)), expected, name)
@@ -163,6 +161,10 @@ def test_every_ordered_iterable_of_texts_is_taken(scorer, method):
 @pytest.mark.parametrize(("kind", "method"), CALLS)
 @pytest.mark.parametrize(("texts", "rule"), REFUSED, ids=[rule for _, rule in REFUSED])
 def test_anything_else_is_a_clear_error(scorer, method, texts, rule):
+    check_anything_else_is_refused(scorer, method, texts, rule)
+
+
+def check_anything_else_is_refused(scorer, method, texts, rule):
     texts = iter(["the", float("nan")]) if hasattr(texts, "__next__") else texts
     rule = rule.format("first" if method == "similarity" else "texts")
     with pytest.raises(TypeError, match=f"^{re.escape(rule)}$"):
