@@ -96,7 +96,6 @@ def test_a_kind_gets_its_path_and_the_options_that_it_has(seen):
             "runs/x:1: no such model directory, and 'runs/x' is not a kind of model",
         ),
         ("toy:", "toy:: expected a path, as in toy:path"),
-        ("glove:missing.txt", "missing.txt: no such file"),
     ],
 )
 def test_a_missing_model_is_a_one_line_error(seen, model, message):
