@@ -47,7 +47,8 @@ def help_of(module):
 
 def test_every_file_in_flags_is_a_command():
     names = {f"tta.flags.{path.stem}" for path in (ROOT / "flags").glob("*.py")}
-    assert names - {"tta.flags.__init__"} == set(COMMANDS.values())
+    ours = {module for module in COMMANDS.values() if not module.startswith("tta.papers.")}
+    assert names - {"tta.flags.__init__"} == ours
 
 
 @pytest.mark.parametrize("module", COMMANDS.values())

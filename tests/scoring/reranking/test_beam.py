@@ -237,7 +237,8 @@ def test_a_text_is_scored_once_per_batch(nbest, model):
             return self.scorer.score_with_counts(texts, progress)
 
     handler = beam.ScorerHandler(model)
-    batch = list(beam._read(nbest[1], None, None, None))
+    config = BeamScoreConfig(nbest_file=nbest, output_dir="none")
+    batch = list(beam._read(nbest[1], config))
     loaded, counting = handler.load_model(), Counting()
     counting.scorer = loaded.scorer
     results = handler.run_inference(batch, beam.SignedScorer(counting, "signature"))

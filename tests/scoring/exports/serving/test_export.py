@@ -389,6 +389,7 @@ def test_a_failed_export_leaves_no_files(tmp_path, models, monkeypatch):
 
     def save(_, folder, signatures):
         (folder / "saved_model.pb").write_text("half")
+        (folder / "fingerprint.pb").touch()
 
     monkeypatch.setattr(tf.saved_model, "save", save)
     monkeypatch.setattr(export_module, "warmup_requests", fail)
@@ -440,6 +441,7 @@ def test_a_killed_export_leaves_nothing_behind_when_it_is_repeated(tmp_path, mod
 
     def save(_, folder, signatures):
         (folder / "saved_model.pb").write_text("whole")
+        (folder / "fingerprint.pb").touch()
 
     monkeypatch.setattr(tf.saved_model, "save", save)
     with monkeypatch.context() as patch:
