@@ -11,6 +11,8 @@ from tests.modeling.layers.test_by_hand import (
 from tta.papers.glue.config import ClassifierConfig
 from tta.papers.nar.config import AutoencoderConfig
 
+pytestmark = pytest.mark.tensorflow
+
 OF_AUTOENCODER = {"model_type": "autoencoder", "latent_size": 7, "pad_id": 2}
 
 

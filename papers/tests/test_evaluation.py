@@ -29,6 +29,8 @@ from tta.modeling.objectives import OBJECTIVES
 from tta.papers.glue.config import ClassifierConfig
 from tta.papers.glue.objective import TARGET, Classification
 
+pytestmark = pytest.mark.tensorflow
+
 ELMO = {"model_type": "elmo", "hidden_size": 6, "lstm_size": 5, "num_hidden_layers": 1}
 ELMO |= {"input_layer": "tokens", "vocab_size": VOCAB_SIZE}
 LATENT = SIZES | {"model_type": "autoencoder", "latent_size": 5}

@@ -28,6 +28,8 @@ from tta.papers.glue.config import ClassifierConfig
 from tta.scoring.exports.formats import EXPORTS, export_folder
 from tta.scoring.exports.serving.export import export
 
+pytestmark = pytest.mark.tensorflow
+
 LENGTH = 61  # tokens that a model takes
 TEXTS = [
     "the cat sat",

@@ -13,6 +13,8 @@ from tta.modeling.objectives.language_model import BidirectionalCausal
 from tta.modeling.training.config import PretrainingConfig
 from tta.papers.semfit.config import ElmoConfig
 
+pytestmark = pytest.mark.tensorflow
+
 V, D, M, T = 23, 6, 11, 7
 LENGTHS = [7, 4, 2]
 INPUTS = ("vectors", "characters", "tokens")

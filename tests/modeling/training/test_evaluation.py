@@ -25,6 +25,8 @@ from tta.modeling.models.language_model import build_model
 from tta.modeling.objectives import OBJECTIVES
 from tta.modeling.training.evaluation import Evaluator
 
+pytestmark = pytest.mark.tensorflow
+
 LENGTHS = (3, 3, 4, 5, 5, 6, 7, 4, 3, 9)
 VOCAB_SIZE, M = 23, 17
 TABLE = np.random.default_rng(0).normal(size=(VOCAB_SIZE, M)).astype(np.float32)
