@@ -64,6 +64,10 @@ class Embeddings(_Stream):
             return layers.first_query(kit, self, self.config.first_query_token_id, ids, added)
         return layers.embed(kit, self, self.config, ids, segment_ids, added, positions)
 
+    def compute_output_spec(self, ids, *given, first_query=False, added=None, **more):
+        rows = 1 if first_query and added is None else ids.shape[0]
+        return keras.KerasTensor((rows, ids.shape[1], self.config.hidden_size), "float32")
+
     def compute_mask(self, inputs, previous_mask=None):
         return ops.not_equal(inputs, 0) if self.mask_zero else previous_mask
 
