@@ -165,16 +165,16 @@ def plain_texts(texts: Sequence[str], keep_non_words: bool = False) -> tuple[lis
             is_certain = others in ([t.upper() for t in others], [t.lower() for t in others])
         became, kinds = "they count as words", ""
         if is_certain:
+            how, advice = "read as words", ""
             if undo is _leave_out:
+                how, advice = "left out", "; keep_non_words keeps them"
                 counts = Counter(one[0] for i in places for one in shows.finditer(texts[i]))
                 shown = (f"{count:,} {kind}" for kind, count in counts.most_common(5))
                 kinds = f" ({', '.join(shown)}{', ...' if len(counts) > 5 else ''})"
             for i in places:
                 new = undo(shows, texts[i]) if callable(undo) else shows.sub(undo or "", texts[i])
                 texts[i] = new.strip()
-            became = f"read as words, {texts[places[0]][:60]!r}, and written back as they were"
-            if kinds:
-                became = became.replace("read as words", "left out") + "; keep_non_words keeps them"
+            became = f"{how}, {texts[places[0]][:60]!r}, and written back as they were{advice}"
         notes.append(
             f"{name}{kinds} in {len(places):,} of {len(texts):,} texts, first {first[:60]!r}: "
             f"{became}"
