@@ -103,18 +103,18 @@ class ListCollector:
             raise InputError(rule)
         for hypothesis in hypotheses:
             _check_text(hypothesis.text, "a hypothesis")
-        more: list[str] = []
+        texts: list[Any] = [] if reference is None else [reference]
         if isinstance(reference, list) and all(isinstance(one, str) for one in reference):
-            reference, *more = dict.fromkeys(reference) or [None]
-        for one in [] if reference is None else [reference, *more]:
+            texts = [*dict.fromkeys(reference)]
+        for one in texts:
             _check_text(one, "the reference")
             check_readings(one)
-        self._check_agreement(hypotheses, reference)
+        first, *more = texts or [None]
+        self._check_agreement(hypotheses, first)
         if self._score_parts and len(self._score_parts) == 1:
             self._score_parts = None  # The next list may have another name for the score.
         self._ids.add(utterance_id)
-        rest = extra, tuple(more)
-        self.lists.append(NBestList(utterance_id, tuple(hypotheses), reference, *rest))
+        self.lists.append(NBestList(utterance_id, tuple(hypotheses), first, extra, tuple(more)))
         self.count += 1
 
     def check_parts(self, parts: tuple[str, ...]) -> None:

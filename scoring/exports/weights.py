@@ -30,7 +30,7 @@ _IMPORT = re.compile(r"^from (tta\.modeling\.functions(?:\.\w+)*)\.(\w+) import"
 def check_exportable(lm: Any) -> None:
     """Raises InputError unless a scorer is a T-TA, cloze, biLM or uniLM with word pieces."""
     config: Any = getattr(lm, "config", None)
-    name = getattr(config, "model_type", None)
+    name: Any = getattr(config, "model_type", None)
     is_known = name in MODEL_TYPES and MODEL_TYPES.load(name).encoder is not None
     if not is_known or not isinstance(lm.tokenizer, Tokenizer):
         families = [one for one in MODEL_TYPES if MODEL_TYPES.load(one).encoder is not None]

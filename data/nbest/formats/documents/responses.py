@@ -243,7 +243,7 @@ def _rewritten(
     return new
 
 
-def _copied(value, depth):
+def _copied(value: Any, depth: int) -> Any:
     """A copy of a JSON value; what lies deeper than `depth`, where no lists are, is shared."""
     if depth < 0 or not isinstance(value, (dict, list)):
         return value
