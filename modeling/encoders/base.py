@@ -90,6 +90,8 @@ class FunctionEncoder(Encoder):
 
     def build(self, inputs_shape: dict[str, Shape] | None = None):
         self.add_weights(self.config.encoder_weights, self.config.layer_norm_eps)
+        if self.output_norm is not None:
+            self.output_norm.magnifies = True
 
     @property
     def blocks(self) -> list[Any]:

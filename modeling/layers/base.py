@@ -17,7 +17,7 @@ from keras import ops
 
 from tta.modeling.config.base import ModelConfig, config_from
 from tta.modeling.config.weights import Dropout, LayerTable, Weight, WeightTable
-from tta.modeling.kits.keras import KerasKit
+from tta.modeling.kits.keras import KerasKit, centred_layer_norm
 from tta.modeling.kits.types import Tensor
 from tta.registry import resolve
 
@@ -130,9 +130,18 @@ def dense_layer(table: WeightTable, **kwargs: Any) -> Any:
     return layer
 
 
+class LayerNorm(keras.layers.LayerNormalization):
+    """Keras's; an encoder's last one, which `magnifies`, as `centred_layer_norm` computes it."""
+
+    magnifies = False
+
+    def call(self, inputs: Tensor):
+        return centred_layer_norm(inputs, self) if self.magnifies else super().call(inputs)
+
+
 def _layer_norm(table, epsilon, name):
     """A built LayerNorm: float32, whatever the type of the products."""
-    layer = keras.layers.LayerNormalization(epsilon=epsilon, name=name, dtype="float32")
+    layer = LayerNorm(epsilon=epsilon, name=name, dtype="float32")
     layer.build((None, None, *table["gamma"].shape))
     return layer
 

@@ -16,7 +16,7 @@ from tta.modeling.functions.heads import predicting_states
 from tta.modeling.heads.tied_softmax import TiedSoftmaxHead
 from tta.modeling.kits.keras import KerasKit
 from tta.modeling.kits.types import Tensor, Tensors
-from tta.modeling.layers.base import Part, dense_layer
+from tta.modeling.layers.base import dense_layer
 from tta.modeling.layers.token_weights import weights_after_first
 from tta.modeling.models.base import ConfiguredModel
 from tta.modeling.models.language_model import LanguageModel
@@ -27,7 +27,7 @@ from tta.papers.nar.functions import (
     length_log_probabilities,
     posterior,
 )
-from tta.papers.nar.layers import LatentConnector
+from tta.papers.nar.layers import LatentConnector, LatentInputs, LatentPooling
 
 
 @keras.saving.register_keras_serializable("tta")
@@ -70,21 +70,20 @@ class SequenceAutoencoder(ConfiguredModel):
     ):
         super().__init__(config, dtype, name=name)
         self.encoder = encoder_of(config.part("encoder"), name="encoder", dtype=dtype)
-        table = config.weights
         self.pooling = self.length_predictor = None
         if config.num_latents > 1:
-            self.pooling = Part(name="pooling", dtype="float32")
-            self.pooling.build(table["pooling"])
+            self.pooling = LatentPooling(config, name="pooling")
+            self.pooling.build()
         self.connector = LatentConnector(config, name="connector")
-        self.latent_inputs = Part(name="latent_inputs", dtype="float32")
+        self.latent_inputs = LatentInputs(config, name="latent_inputs")
         if config.predicts_length:
             dense = {"name": "length_predictor", "dtype": "float32"}
-            self.length_predictor = dense_layer(table["length_predictor"], **dense)
+            self.length_predictor = dense_layer(config.weights["length_predictor"], **dense)
         self.decoder = encoder_of(config.part("decoder"), name="decoder", dtype=dtype)
         self.head = TiedSoftmaxHead(config, name="head", dtype=dtype, **head_options or {})
         self.encoder.build(TOKENS)
         self.connector.build()
-        self.latent_inputs.build(table["latent_inputs"])
+        self.latent_inputs.build()
         self.decoder.build(TOKENS)
         self.head.build((None, None, config.hidden_size))
         self.built = True

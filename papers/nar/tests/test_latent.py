@@ -4,13 +4,16 @@ import functools
 
 import numpy as np
 import pytest
+from keras import tree
 
 from tests.modeling.numpy_tta import attend, log_softmax
 from tta.modeling.kits.keras import KerasKit
 from tta.modeling.layers.base import Part
 from tta.papers.nar.config import AutoencoderConfig
+from tta.papers.nar import functions, model
 from tta.papers.nar.functions import latent_inputs, length_log_probabilities, pool
 from tta.papers.nar.layers import LatentConnector, kl_divergence
+from tta.papers.nar.model import SequenceAutoencoder
 
 pytestmark = pytest.mark.tensorflow
 
@@ -77,6 +80,29 @@ def test_the_decoder_gets_products_without_a_bias(num_memories):
     assert len(found) == 1 + bool(num_memories)
     nothing = made(np.zeros((1, 3), "float32"))
     assert not any(np.array(one).any() for one in nothing.values())
+
+
+@pytest.mark.parametrize("name", ["pooling", "connector", "latent_inputs"])
+def test_a_part_by_itself_gives_what_its_function_gives_in_the_model(name, monkeypatch):
+    changes = {"num_latents": 2, "variational": name == "connector"}
+    one = SequenceAutoencoder(config(**changes))
+    function = {"pooling": "pool", "connector": "connect"}.get(name, name)
+    original, seen = getattr(functions, function), []
+
+    def recorded(k, w, config, *given):
+        seen.append((w, given, original(k, w, config, *given)))
+        return seen[-1][-1]
+
+    for module in (functions, model):
+        if hasattr(module, function):
+            monkeypatch.setattr(module, function, recorded)
+    ids = np.array([[1, 2, 3, 4], [1, 5, 0, 0]], np.int32)
+    one({"input_ids": ids, "padding_mask": ids > 0})
+    monkeypatch.undo()
+    ((w, given, expected),) = seen
+    assert w is getattr(one, name)
+    for found, there in zip(tree.flatten(w(*given)), tree.flatten(expected), strict=True):
+        np.testing.assert_array_equal(found, there)
 
 
 def test_several_latents_are_pooled_from_the_real_tokens():
