@@ -9,8 +9,8 @@ from keras import tree
 from tests.modeling.numpy_tta import attend, log_softmax
 from tta.modeling.kits.keras import KerasKit
 from tta.modeling.layers.base import Part
-from tta.papers.nar.config import AutoencoderConfig
 from tta.papers.nar import functions, model
+from tta.papers.nar.config import AutoencoderConfig
 from tta.papers.nar.functions import latent_inputs, length_log_probabilities, pool
 from tta.papers.nar.layers import LatentConnector, kl_divergence
 from tta.papers.nar.model import SequenceAutoencoder
