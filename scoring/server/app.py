@@ -19,17 +19,16 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 
 import tta
 from tta.errors import InputError
-from tta.scoring.reports.page import style
+from tta.scoring.reports.page import CONFIDENCES, LEVELS, style
 from tta.scoring.scorers.scorer import Scorer
 from tta.scoring.server import forms
 from tta.scoring.server.batching import Batcher, BusyError
 from tta.scoring.server.config import ServerConfig
 from tta.scoring.server.guard import Guard
-from tta.scoring.server.page import Answers
 from tta.scoring.server.service import GivenList, Service, check_texts, embeddings
 
 _PATHS = {
-    *("/", "/answer", "/health", "/metrics", "/openapi.json"),
+    *("/", "/health", "/metrics", "/openapi.json"),
     *(f"/v1/{name}" for name in ("embeddings", "models", "rerank", "score", "score_tokens")),
 }
 PAGE = Path(__file__).parent / "templates" / "demo.html"
@@ -53,16 +52,14 @@ def make_app(lm: Scorer, config: ServerConfig) -> fastapi.FastAPI:
         InputError: the model has no scores.
     """
     signature = lm.signature  # a digest of all weights
-    service, answers, meters = Service(lm), Answers(lm), Meters(_PATHS)
+    service, meters = Service(lm), Meters(_PATHS)
     batcher = Batcher(config.batch_texts, config.max_waiting_texts, meters.batches.observe)
     page = PAGE.read_text(encoding="utf-8").replace("{{ style }}", style())
+    page = page.replace("{{ levels }}", json.dumps([LEVELS, CONFIDENCES]))
 
     # Requests are joined if their function is the same object.
     score, score_tokens = service.score, service.score_tokens
     encode, rerank_lists = service.encode, service.rerank
-
-    def answer(requests: list[Any]) -> list[dict[str, Any]]:
-        return [answers.answer(one) for one in requests]
 
     async def computed(function: Callable[[list[Any]], Any], items: list[Any]) -> Any:
         return await batcher.run(function, items, config.timeout)
@@ -143,17 +140,6 @@ def make_app(lm: Scorer, config: ServerConfig) -> fastapi.FastAPI:
     @app.get("/", include_in_schema=False)
     async def demo() -> Response:
         return HTMLResponse(page)
-
-    @app.post("/answer", include_in_schema=False)
-    async def of_page(request: fastapi.Request) -> Response:
-        try:
-            body = json.loads(await request.body())
-        except (ValueError, RecursionError):  # malformed, or a huge number
-            raise InputError(
-                "expected JSON in UTF-8, with numbers that are not too large"
-            ) from None
-        [found] = await computed(answer, [body])
-        return JSONResponse(found)
 
     _handle_failures(app)
     for route in app.openapi()["paths"].values():  # kept, and changed in place

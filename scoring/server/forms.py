@@ -80,6 +80,7 @@ class RankedHypothesis(_Body):
     score: float = Field(description="the combined score, natural log")
     lm_score: float = Field(description="the model's score, natural log")
     posterior: float | None = Field(description="probability, 0 to 1; null with scale null")
+    expected_loss: float | None = Field(description="in word errors; null with scale null")
 
 
 class SureWord(_Body):

@@ -12,7 +12,7 @@ from tta.errors import InputError
 from tta.scoring.combining.weights import RerankWeights
 from tta.scoring.reranking.in_memory import confidence, rerank
 from tta.scoring.scorers.scorer import Scorer, TokenScores
-from tta.scoring.server.forms import Weights
+from tta.scoring.server.forms import RankedHypothesis, Weights
 
 
 class GivenList(NamedTuple):
@@ -35,10 +35,14 @@ class Service:
     The result of an item does not depend on the other items, up to rounding.
 
     Args:
-        lm: a model that gives scores.
+        lm: a model.
+
+    Raises:
+        InputError: the model has no scores.
     """
 
     def __init__(self, lm: Scorer):
+        lm.score_tokens(["a"])
         self.lm = lm
 
     def score(self, texts: list[str]) -> list[tuple[float, int, int]]:
@@ -101,9 +105,10 @@ def _reranked(given, known):
         sure = confidence(given.hypotheses, given.scores, known, **more)
     words = given.words
     lm_scores, _ = known.score_with_counts([words[i] for i in order.indices])
-    posteriors = order.posteriors or [None] * len(order.texts)
-    columns = order.texts, order.indices, order.scores, lm_scores.tolist(), posteriors
-    names = "text", "index", "score", "lm_score", "posterior"
+    without = [None] * len(order.texts)
+    columns = order.texts, order.indices, order.scores, lm_scores.tolist()
+    columns += order.posteriors or without, order.expected_losses or without
+    names = tuple(RankedHypothesis.model_fields)
     weights = order.weights.to_dict()
     return {
         "hypotheses": [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)],

@@ -211,13 +211,6 @@ def test_spelled_lists_are_read_as_tta_rerank_reads_them(port, texts, plain):
     ]
     assert answer["words"] == expected["words"]
     assert any("written back" in note for note in answer["notes"])
-    status, page = ask_page(port, "\n".join(texts))
-    assert (status, page["hypotheses"][0]["words"]) == (200, len(plain[0].split()))
-
-
-def ask_page(port, text):
-    status, _, answer = ask(port, {"text": text, "weights": None}, "/answer")
-    return status, json.loads(answer)
 
 
 def test_words_that_are_none_count_if_a_request_says_so(port):
