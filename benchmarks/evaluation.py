@@ -48,8 +48,7 @@ def measure(names, test, dev, settings):
         paths = [name and str(evaluation_data.FOLDER / name.format(part)) for name in names]
         files |= dict(zip((f"{prefix}nbest_file", f"{prefix}reference_file"), paths, strict=True))
     config = RerankConfig(**files, **settings)
-    lists = files["nbest_file"], files["dev_nbest_file"]
-    report = rerank_files(config, **RerankOptions().for_work([None], lists))
+    report = rerank_files(config, **RerankOptions().for_load())
     rows = {
         row.name: [
             round(row.value, 4),

@@ -19,8 +19,7 @@ def main(
     from tta.data.corpus import beam_common  # noqa: F401  reports a missing Beam
     from tta.scoring.reranking.beam import score_files
 
-    load_options = options.for_work([model.name], config.nbest_file)
-    info = score_files(config, model.name, arguments, **load_options)
+    info = score_files(config, model.name, arguments, **options.for_load())
     counts = info["counts"]
     print(
         f"{config.output_dir}: {counts['lists']:,} lists, {counts['hypotheses']:,} hypotheses, "

@@ -21,13 +21,13 @@ def main(config: ExportConfig, model: OneModel, options: ScoreOptions) -> None:
 
     if config.format != SAVED_MODEL:
         check_absent(config.output_dir)
-        lm = tta.load(model.name, **options.for_work([model.name], []))  # the light engine first
+        lm = tta.load(model.name, **options.for_load())
         vectors = config.representation, config.pooling
         signature = export_folder(lm, config.output_dir, config.format, *vectors)
         print(f"{config.output_dir}: {signature}")
         return
     check_output_dir(config.output_dir)  # before the model is loaded, which takes a while
-    lm = tta.load(model.name, **options.for_load())
+    lm = tta.load(model.name, **options.for_load() | {"engine": "tensorflow"})
     export(lm, config.output_dir, config.reduction, config.keep_non_words)
     print(f"{config.output_dir}: {lm.signature}")
     if lm.tokenizer.normalization != "nfkc":

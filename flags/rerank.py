@@ -21,9 +21,7 @@ def check(config: RerankConfig, models: SeveralModels, options: RerankOptions) -
 def main(config: RerankConfig, models: SeveralModels, options: RerankOptions) -> None:
     from tta.scoring.reranking.rerank import rerank_files
 
-    names = models.names_or_none
-    files = [path for path in (config.nbest_file, config.dev_nbest_file) if path is not None]
-    report = rerank_files(config, names, **options.for_work(names, files))
+    report = rerank_files(config, models.names_or_none, **options.for_load())
     outputs = config.output_file, config.scores_file, config.confidence, config.report
     print(report, file=sys.stderr if "-" in outputs else sys.stdout)
 

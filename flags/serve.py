@@ -22,7 +22,7 @@ def main(config: ServerConfig, model: OneModel, options: ScoreOptions) -> None:
     except ModuleNotFoundError as error:
         raise InputError(f"the service needs {error.name}: {install('serve')}") from None
 
-    lm = tta.load(model.name, **options.for_work([model.name], []))
+    lm = tta.load(model.name, **options.for_load())
     Server(lm, config, lambda address: print(f"{address} (Ctrl-C ends)", flush=True)).run()
 
 

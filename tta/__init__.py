@@ -92,8 +92,8 @@ def load(
         batch_tokens: tokens in one batch, padding included; None is the model's own choice.
         precision: of matrix products: "float32", or "bfloat16" (TensorFlow) or "int8"
             (onnxruntime), which round scores.
-        engine: what runs the model: "tensorflow"; "onnxruntime", which starts sooner, and has no
-            `lm.model`; "auto" is TensorFlow where it is installed.
+        engine: what runs the model: "tensorflow"; "onnxruntime", which starts sooner; "auto" is
+            onnxruntime if it runs the model and there is no GPU. `lm.model` loads TensorFlow.
         device: where onnxruntime computes, with a build of it for that; None is the CPU.
         normalizer: "exact": token scores are log-probabilities. "learned": approximately, without
             the sum over the vocabulary. "auto": learned if the model was trained for it.

@@ -31,7 +31,6 @@ from tta.papers.nar.report import (
     ReconstructReport,
     Row,
 )
-from tta.scoring.engines.load import engine_for_work
 from tta.scoring.metrics.bleu import Bleu
 from tta.scoring.scorers.arguments import SentenceError
 
@@ -49,8 +48,7 @@ def reconstruct(config: ReconstructConfig, model: str | None = None) -> Reconstr
             autoencoder or makes only one pass, or the output file exists.
     """
     texts, places, notes = _read(config)
-    engine = engine_for_work(config.engine, "float32", [model], [config.input_file])
-    lm = tta.load(model, engine=engine)
+    lm = tta.load(model, engine=config.engine)
     if not isinstance(lm, AutoencoderModel):
         raise InputError("tta reconstruct needs an autoencoder (docs/autoencoder.md)", lm.name)
     lm.check_passes(config.num_passes)

@@ -68,7 +68,7 @@ def adapt(config: AdaptationConfig, model: str | None = None) -> AdaptationRepor
     output_dir = Path(config.output_dir)
     check_output_dir(output_dir)
     split = None if config.nbest_file is None else read_split(config)
-    lm = tta.load(model, normalizer="auto")
+    lm = tta.load(model, normalizer="auto", engine="tensorflow")
     _check_trainable(lm)
     if split is not None:
         check_takes_one_pass(lm)
@@ -83,7 +83,7 @@ def adapt(config: AdaptationConfig, model: str | None = None) -> AdaptationRepor
             if text is None:
                 return None
         if split is not None:
-            start = lm if text is None else tta.load(made, normalizer="auto")
+            start = lm if text is None else tta.load(made, normalizer="auto", engine="tensorflow")
             lists = fine_tune(config, start, split, work, made)
             if lists is None:
                 return None

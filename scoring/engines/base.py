@@ -53,6 +53,8 @@ class Engine(ABC):
         batch_tokens: the number of tokens in a batch, padding included, if the options give none.
         vector_sizes: {representation: D}, the default first. See `TextModel.encode`.
         is_shared: whether a caller has `model`, and may have changed the weights.
+        in_tensorflow: loads the model again, as a `TensorFlowEngine`; None if this is one, or if
+            the model is in no directory.
     """
 
     name: str
@@ -67,6 +69,7 @@ class Engine(ABC):
     batch_tokens: int = 4096
     vector_sizes: Mapping[str, int]
     is_shared: bool = False
+    in_tensorflow: Callable[[], "Engine"] | None = None
 
     @property
     def model(self) -> Any:
@@ -75,7 +78,7 @@ class Engine(ABC):
         Raises:
             InputError: the engine has none.
         """
-        raise InputError("lm.model is a Keras model: load the model with engine='tensorflow'")
+        raise InputError("lm.model is a Keras model, and this model was not loaded by its name")
 
     @abstractmethod
     def weights(self) -> Mapping[str, np.ndarray]:

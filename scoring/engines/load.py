@@ -1,28 +1,22 @@
 """Chooses and imports the engine that runs a model.
 
-TensorFlow runs all models. onnxruntime starts in a tenth of the time and takes less memory.
+TensorFlow runs all models. onnxruntime starts in a tenth of the time, takes less memory, and is no
+slower (`python -m benchmarks.light`).
 """
 
+import functools
 import glob
 import importlib.util
 import os
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from tta.choices import EngineName
 from tta.errors import InputError, install
 from tta.modeling.config.base import read_config
-from tta.modeling.formats.hub import PREFIX
 from tta.modeling.formats.model_directory import FORMATS, format_of
-from tta.modeling.formats.trained_models import find_directory
 from tta.names import CONFIG
 from tta.scoring.engines.base import Engine, lacks
-
-# Below this number of bytes of input, some 35,000 sentences, onnxruntime is done before TensorFlow,
-# which starts 6 s later, but finds a GPU by itself. On a CPU, onnxruntime takes no longer for more
-# (`python -m benchmarks.light`).
-SMALL_WORK = 4_000_000
 
 # An engine -> the packages that it needs.
 _PACKAGES = {"tensorflow": ("tensorflow", "keras"), "onnxruntime": ("onnxruntime", "onnx")}
@@ -46,7 +40,7 @@ def load_engine(
             has no such part, or the engine is not installed.
     """
     if engine == "auto":
-        engine = _default(precision) if device is None else "onnxruntime"
+        engine = "onnxruntime" if device else _chosen(Path(directory), precision)
     if engine == "tensorflow":
         if device is not None:
             raise InputError("device needs engine onnxruntime; TensorFlow takes a GPU by itself")
@@ -55,7 +49,10 @@ def load_engine(
     _check_installed("onnxruntime")
     from tta.scoring.engines.onnxruntime.loading import load_onnx
 
-    return load_onnx(directory, precision, pll_variant, normalizer, part, device or "cpu")
+    made = load_onnx(directory, precision, pll_variant, normalizer, part, device or "cpu")
+    given = directory, "tensorflow", precision, pll_variant, normalizer, part
+    made.in_tensorflow = functools.partial(load_engine, *given)
+    return made
 
 
 def tensorflow_engine() -> Any:
@@ -70,48 +67,29 @@ def tensorflow_engine() -> Any:
     return TensorFlowEngine
 
 
-def engine_for_work(
-    engine: EngineName, precision: str, models: Iterable[str | None], files: Iterable[str]
-) -> EngineName:
-    """The engine that a command takes, so that it is done as early as possible.
+def _chosen(directory: Path, precision: str) -> EngineName:
+    """The engine of a model if nothing is said: onnxruntime if it runs the model.
 
-    "auto" becomes "onnxruntime" if this runs all of the models, and the files are small or
-    TensorFlow is not installed; else "tensorflow". It stays "auto" if no engine runs the models.
-
-    Args:
-        engine, precision: as in `tta.load`.
-        models: the arguments of `tta.load`.
-        files: paths and globs of the input. The size of standard input, "-", counts as 0.
+    TensorFlow takes a GPU by itself, so it is taken where there is one.
     """
-    directories = [model for model in models if _is_directory(model)]
-    if engine != "auto" or not directories:
-        return engine
-    if not all(map(_runs, directories)):
-        return engine if _missing("tensorflow") else "tensorflow"
-    if precision != "float32" or _missing("onnxruntime"):
-        return _default(precision)
-    paths = (path for pattern in files for path in glob.glob(pattern))
-    found = (p for path in paths for p in ([path, *glob.glob(os.path.join(path, "*"))]))
-    is_small = sum(map(os.path.getsize, found)) < SMALL_WORK
-    return "onnxruntime" if is_small else _default(precision)
-
-
-def _default(precision: str) -> EngineName:
-    """The engine of `tta.load` if nothing is said: TensorFlow where it is installed."""
     only: dict[str, EngineName] = {"int8": "onnxruntime", "bfloat16": "tensorflow"}
     if precision in only:
         return only[precision]
-    return "onnxruntime" if _missing("tensorflow") else "tensorflow"
+    if _missing("tensorflow"):
+        return "onnxruntime"
+    needs_tensorflow = _missing("onnxruntime") or _has_gpu() or not _runs(directory)
+    return "tensorflow" if needs_tensorflow else "onnxruntime"
 
 
-def _is_directory(model):
-    return model is None or os.path.isdir(model) or ":" not in model.removeprefix(PREFIX)
+def _has_gpu() -> bool:
+    """Whether there is a GPU of NVIDIA that this process may use."""
+    is_hidden = os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1")
+    return bool(glob.glob("/dev/nvidia[0-9]*")) and not is_hidden
 
 
-def _runs(model):
+def _runs(directory):
     """Whether onnxruntime runs a model. If the model is damaged, loading it says so."""
     try:
-        directory = Path(find_directory(model))
         found = format_of(directory)
         known = found and FORMATS[found].on_onnxruntime
         return lacks(read_config(directory / CONFIG)) is None if known is None else known

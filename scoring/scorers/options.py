@@ -1,6 +1,5 @@
 """Settings that the commands with a model share: which model, and how it reads text."""
 
-from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -43,8 +42,8 @@ _NORMALIZER = Setting(
 
 ENGINE = Setting(
     "What runs the model. tensorflow runs every kind. onnxruntime runs T-TA, cloze, biLM, uniLM, "
-    "BERT and autoencoders, and starts in a tenth of the time. auto: onnxruntime for small inputs, "
-    "or where TensorFlow is not installed, else tensorflow (docs/scoring.md). Scores agree up to "
+    "BERT and autoencoders, and starts in a tenth of the time. auto: onnxruntime if it runs the "
+    "model, unless there is a GPU that TensorFlow takes (docs/scoring.md). Scores agree up to "
     "rounding."
 )
 
@@ -125,14 +124,6 @@ class EncodeOptions(Config):
         "pieces of the same word. maskless (biLM and BERT only): all pieces including itself, in "
         "one pass.",
     )
-
-    def for_work(self, models: Sequence[str | None], files: Iterable[str]) -> dict[str, Any]:
-        """As `for_load`, with the engine that a command takes for these models and input files."""
-        from tta.scoring.engines.load import engine_for_work
-
-        engine = "onnxruntime" if self.device and self.engine == "auto" else self.engine
-        engine = engine_for_work(engine, self.precision, models, files)
-        return self.for_load() | {"engine": engine}
 
     def for_engine(self) -> dict[str, Any]:
         """Keyword arguments for `load_engine`."""

@@ -172,9 +172,14 @@ class TextModel(TextVectors):
         """The Keras model: {"input_ids": [B, T] int32, "padding_mask": [B, T] bool} ->
         {"hidden_states": [B, T, D], "logits": [B, T, V] float32, or another output of the head}.
 
+        TensorFlow computes from the first use on, scores and vectors, too: a caller may change the
+        weights of the Keras model.
+
         Raises:
-            InputError: the engine has none.
+            InputError: TensorFlow is not installed, or does not have the precision.
         """
+        if self.engine.in_tensorflow is not None:
+            self._engine = self.engine.in_tensorflow()
         return self.engine.model
 
     @property

@@ -2,6 +2,7 @@
 
 import importlib.util
 
+import numpy as np
 import onnxruntime
 import pytest
 
@@ -10,21 +11,7 @@ from tests.tiny import write_model_directory
 from tta.choices import PROVIDERS
 from tta.errors import InputError
 from tta.scoring.engines import load
-from tta.scoring.engines.load import SMALL_WORK, engine_for_work, load_engine
-
-
-@pytest.fixture
-def small(tmp_path):
-    path = tmp_path / "small.txt"
-    path.write_text("the cat\n")
-    return str(path)
-
-
-@pytest.fixture
-def large(tmp_path):
-    path = tmp_path / "large.txt"
-    path.write_bytes(b"a" * SMALL_WORK)
-    return str(path)
+from tta.scoring.engines.load import load_engine
 
 
 def without(monkeypatch, *packages):
@@ -34,37 +21,46 @@ def without(monkeypatch, *packages):
     )
 
 
-def choose(files, engine="auto", precision="float32", models=(None,)):
-    return engine_for_work(engine, precision, models, files)
+@pytest.fixture(autouse=True)
+def no_gpu(monkeypatch):
+    monkeypatch.setattr(load, "_has_gpu", lambda: False)
+
+
+def chosen(directory, precision="float32"):
+    return load._chosen(directory, precision)
 
 
 @pytest.mark.tensorflow
-def test_small_work_takes_onnxruntime(small, large):
-    assert choose([small]) == choose([small, "-"]) == "onnxruntime"
-    assert choose([large]) == choose([small, large]) == "tensorflow"
+def test_auto_is_onnxruntime_where_it_runs_the_model(tmp_path):
+    directory = write_model_directory(tmp_path / "model")
+    assert tta.load(directory).engine.name == "onnxruntime"
+    assert tta.load(directory, engine="tensorflow").engine.name == "tensorflow"
+    assert tta.load("elmo-s-small").engine.name == "tensorflow"
 
 
 @pytest.mark.tensorflow
-def test_a_folder_has_the_size_of_its_files(large, tmp_path):
-    assert choose([str(tmp_path)]) == choose([str(tmp_path / "*.txt")]) == "tensorflow"
-
-
-def test_an_engine_that_is_named_is_taken(small, large):
-    assert choose([small], "tensorflow") == "tensorflow"
-    assert choose([large], "onnxruntime") == "onnxruntime"
-
-
-def test_the_precision_decides(small, large):
-    assert choose([small], precision="bfloat16") == "tensorflow"
-    assert choose([large], precision="int8") == "onnxruntime"
+def test_the_precision_decides(tmp_path):
+    directory = write_model_directory(tmp_path / "model")
+    assert chosen(directory, "bfloat16") == "tensorflow"
+    assert chosen(directory, "int8") == "onnxruntime"
 
 
 @pytest.mark.tensorflow
-def test_models_that_onnxruntime_does_not_run(small):
-    assert choose([small], models=["elmo-s-small"]) == "tensorflow"
-    assert choose([small], models=[None, "elmo-s-small"]) == "tensorflow"
-    assert choose([small], models=["kenlm:lm.arpa"]) == "auto"
-    assert choose([small], models=[]) == "auto"
+def test_a_gpu_is_for_tensorflow(monkeypatch, tmp_path):
+    directory = write_model_directory(tmp_path / "model")
+    monkeypatch.setattr(load, "_has_gpu", lambda: True)
+    assert chosen(directory) == "tensorflow"
+    assert tta.load(directory, device="cpu").engine.name == "onnxruntime"
+
+
+def test_a_gpu_may_be_hidden(monkeypatch):
+    monkeypatch.undo()
+    monkeypatch.setattr(load.glob, "glob", lambda pattern: ["/dev/nvidia0"])
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    assert load._has_gpu()
+    for hidden in ("", "-1"):
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", hidden)
+        assert not load._has_gpu()
 
 
 @pytest.mark.tensorflow
@@ -77,28 +73,45 @@ def test_models_that_onnxruntime_does_not_run(small):
         ("bert_model.ckpt.index", "tensorflow"),
     ],
 )
-def test_models_of_other_libraries_and_unfinished_runs(small, tmp_path, file, engine):
+def test_models_of_other_libraries_and_unfinished_runs(tmp_path, file, engine):
     directory = write_model_directory(tmp_path / "model")
     (directory / "model.weights.h5").unlink()
     (directory / file).parent.mkdir(exist_ok=True)
     (directory / file).touch()
-    assert choose([small], models=[str(directory)]) == engine
+    assert chosen(directory) == engine
 
 
 @pytest.mark.tensorflow
-def test_without_tensorflow(monkeypatch, large, tmp_path):
-    without(monkeypatch, "keras")
-    assert choose([large]) == "onnxruntime"
+def test_the_keras_model_is_loaded_when_it_is_asked_for(tmp_path):
     directory = write_model_directory(tmp_path / "model")
+    lm, texts = tta.load(directory), ["a dog", "the cat"]
+    before, digest = lm.score(texts), lm.engine.weights_digest()
+    ids, mask = np.array([[1, 5, 6, 2]], np.int32), np.ones([1, 4], bool)
+    logits = lm.model({"input_ids": ids, "padding_mask": mask})["logits"]
+    assert logits.shape == (1, 4, lm.config.vocab_size)
+    assert (lm.engine.name, lm.engine.weights_digest()) == ("tensorflow", digest)
+    assert lm.model is lm.model
+    np.testing.assert_allclose(lm.score(texts), before, atol=1e-4)
+    lm.model.set_weights([2 * weight for weight in lm.model.get_weights()])
+    assert (np.abs(np.subtract(lm.score(texts), before)) > 1e-3).all()
+    with pytest.raises(InputError, match="precision int8 needs engine onnxruntime"):
+        tta.load(directory, precision="int8").model  # noqa: B018
+
+
+@pytest.mark.tensorflow
+def test_without_tensorflow(monkeypatch, tmp_path):
+    directory = write_model_directory(tmp_path / "model")
+    without(monkeypatch, "keras")
     assert load_engine(directory, "auto", "float32", "original", "exact").name == "onnxruntime"
     with pytest.raises(InputError, match="engine tensorflow needs keras, which is not installed"):
         load_engine(directory, "tensorflow", "float32", "original", "exact")
+    with pytest.raises(InputError, match="engine tensorflow needs keras, which is not installed"):
+        tta.load(directory).model  # noqa: B018
 
 
 @pytest.mark.tensorflow
-def test_without_onnxruntime(monkeypatch, small, tmp_path):
+def test_without_onnxruntime(monkeypatch, tmp_path):
     without(monkeypatch, "onnx")
-    assert choose([small]) == "tensorflow"
     directory = write_model_directory(tmp_path / "model")
     assert load_engine(directory, "auto", "float32", "original", "exact").name == "tensorflow"
     with pytest.raises(InputError, match="engine onnxruntime needs onnx, which is not installed"):
