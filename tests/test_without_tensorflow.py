@@ -136,7 +136,7 @@ def test_the_first_score_waits_for_no_import_of_scipy():
     [
         (COMMAND, ("--model=elmo-s-small", "--input_file=examples/sentences.txt"), "type elmo"),
         (COMMAND, ("--engine=tensorflow", "--input_file=examples/sentences.txt"), "engine"),
-        (EXPORT, ("--output_dir=/tmp/no-such-folder/1",), "this needs tensorflow"),
+        (EXPORT, ("--output_dir=/tmp/no-such-folder/1",), "engine tensorflow needs tensorflow"),
     ],
 )
 def test_what_needs_tensorflow_says_so_in_one_line(code, arguments, rule):

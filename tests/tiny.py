@@ -58,7 +58,7 @@ def loaded(config=CONFIG, **options):
     """
     from tta.scoring.scorers.options import ScoreOptions
 
-    return _loaded(json.dumps(config.to_dict()), ScoreOptions(**options))
+    return _loaded(json.dumps(config.to_dict()), ScoreOptions(**{"engine": "tensorflow"} | options))
 
 
 @contextlib.contextmanager

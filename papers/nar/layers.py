@@ -16,7 +16,17 @@ from tta.papers.nar.config import AutoencoderConfig
 
 
 class _Latent(ConfiguredLayer, PlainLayer):
-    """What joins the halves: the float32 weights of a part of `AutoencoderConfig.weights`."""
+    """What joins the halves: the float32 weights of a part of `AutoencoderConfig.weights`.
+
+    Args:
+        config: an `AutoencoderConfig`.
+
+    Call:
+        The tensors that its function takes after the config.
+
+    Returns:
+        What the function returns, float32; a connector's means and log-variances by name.
+    """
 
     part: str
 
@@ -55,7 +65,8 @@ class LatentConnector(_Latent):
         self.generator = keras.random.SeedGenerator(seed)
 
     def call(self, states: Tensor):
-        return functions.connect(KerasKit(), self, self.config, states)
+        found = functions.connect(KerasKit(), self, self.config, states)
+        return dict(zip(("mean", "log_variance"), found, strict=False))
 
     def sample(self, mean: Tensor, log_variance: Tensor) -> Any:
         """mean + exp(log_variance / 2) * e with a new standard normal e: [B, P] float32."""

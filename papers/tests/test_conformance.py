@@ -19,6 +19,7 @@ AUTOENCODER = AutoencoderConfig.from_dict(
     | {"model_type": "autoencoder", "latent_size": 7, "variational": True, "pad_id": 2}
     | {"predicts_length": True}
 )
+SEVERAL = AUTOENCODER.replace(variational=False, num_latents=2)
 ELMO = ElmoConfig(
     vocab_size=V,
     hidden_size=D,
@@ -28,6 +29,12 @@ ELMO = ElmoConfig(
     head=AdaptiveSoftmaxSettings(adaptive_cutoffs=(5, 13)),
 )
 VECTORS, CHARACTERS = ("float32", 11), ("int32", 13)
+
+LATENT = {
+    "LatentPooling": {"states": STREAM, "is_real": MASK},
+    "LatentConnector": {"states": STREAM},
+    "LatentInputs": {"latent": ("float32", 14)},
+}
 
 # As the table of the core.
 LAYERS = {
@@ -61,6 +68,7 @@ LAYERS = {
         {"config": CONFIG.replace(output_layer="semfit", target_size=11)},
         {"hidden_states": STREAM},
     ),
+    **{name: ({"config": SEVERAL}, inputs) for name, inputs in LATENT.items()},
     "ClassificationHead": ({"config": CLASSIFIER}, {"pooled_states": STREAM}),
     **{
         model: (
@@ -99,7 +107,7 @@ def test_unknown_dimensions_in_a_graph_and_through_a_saved_model(name, tmp_path)
     core.test_unknown_dimensions_in_a_graph_and_through_a_saved_model(name, tmp_path)
 
 
-@pytest.mark.parametrize("name", sorted(set(LAYERS) - core.WITHOUT_STREAM))
+@pytest.mark.parametrize("name", sorted(set(LAYERS) - core.WITHOUT_STREAM - LATENT.keys()))
 def test_symbolic_call_gives_the_shape_of_the_real_one(name):
     core.test_symbolic_call_gives_the_shape_of_the_real_one(name)
 

@@ -520,7 +520,7 @@ def train(model):
     ids=["assign", "set_weights"],
 )
 def test_a_change_of_the_weights_takes_effect(directory, change, from_directory):
-    lm = tta.load(directory)
+    lm = tta.load(directory, engine="tensorflow")
     if not from_directory:
         lm = TextModel(lm.model, lm.tokenizer)
     ids = [TOKENS.index(t) for t in ["[SOS]", "a", "dog", "[EOS]"]]

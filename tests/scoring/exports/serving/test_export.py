@@ -76,7 +76,8 @@ def models(tmp_path_factory):
     for kind in TYPES:
         config = of_family(kind, do_lower_case=kind != "bilm", num_hidden_layers=1)
         write_model_directory(folder / kind, config)
-        lm, output = tta.load(folder / kind), folder / "served" / kind / "1"
+        lm = tta.load(folder / kind, engine="tensorflow")
+        output = folder / "served" / kind / "1"
         if kind == "unilm":
             flags = f"--model={folder / kind}", f"--output_dir={output}"
             done = run_command("tta-export", *flags)
