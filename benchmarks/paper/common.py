@@ -24,6 +24,7 @@ from tta.names import CONFIG, STANDARDIZATION
 FLAGS = flags.FLAGS
 
 ORACLE = "oracle"
+EARLIER = "§"  # marks a row that an earlier version decided
 DIGITS = 2  # after the point, in a cell
 
 
@@ -338,7 +339,7 @@ class Table:
         """Compares the order of rows with the paper's, without the oracle.
 
         Two rows whose values are equal as printed, in the paper or here, have no order and do not
-        count.
+        count, nor do rows that an earlier version decided (EARLIER).
 
         Returns:
             (number of pairs of rows with an order in both, lines of text about those pairs in a
@@ -351,6 +352,7 @@ class Table:
                 name
                 for name in self.paper
                 if name != ORACLE and theirs in self.paper[name] and ours in self.rows.get(name, {})
+                if EARLIER not in self.marks.get(name, {}).get(ours, "")
             ]
             for first, second in itertools.combinations(known, 2):
                 paper = sign * (self.paper[first][theirs] - self.paper[second][theirs])

@@ -48,8 +48,10 @@ quarter to a third of the parameters, except cloze base, which has as many, and 
 - Unmasked: each token is predicted from the whole sentence, itself included, in one pass.
 - The n-gram model is a 5-gram of the same text (`benchmarks/paper/train_ngram.py`).
 - `--limit` measures a sample of each file. A note stands below the first table that it is about.
-- Only in results.json: speed, memory, figure 6; rows in bfloat16 and of two models; LibriSpeech's
-  lists and uniSANLM ([record](experiments/reranking.md#rows-that-say-little)).
+- GloVe: vectors of 50 numbers; the paper's are those of the STS site.
+- Only in results.json: speed, memory, figure 6; rows in bfloat16, of two models, "uniLM, eos" and
+  "not standardized"; LibriSpeech's lists and uniSANLM
+  ([record](experiments/reranking.md#rows-that-say-little)).
 """
 NEEDS_GPU = ("runtime_layers",)  # run_all.sh does not measure it
 # docs/comparison.md has the speeds.
@@ -193,7 +195,7 @@ def _once(page):
     """The page without the notes that already stand below an earlier table."""
     seen, lines = set(), []
     for line in page.splitlines(keepends=True):
-        if not (line.startswith("- ") and line in seen):
+        if line.startswith("- Of ") or not (line.startswith("- ") and line in seen):
             lines.append(line)
         seen.add(line)
     return "".join(lines)
