@@ -6,7 +6,7 @@ Each takes a kit `k`, the weights `w` of the encoder, the model's config, ids [B
 """
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tta.modeling.functions.layers import (
@@ -29,6 +29,7 @@ from tta.modeling.functions.masks import (
     without_later_pieces,
 )
 from tta.modeling.functions.queries import Distinct, Queries
+from tta.modeling.kits.base import Array, Kit, Weights
 
 
 def optional_inputs(encode: Callable[..., Any]) -> tuple[str, ...]:
@@ -37,7 +38,17 @@ def optional_inputs(encode: Callable[..., Any]) -> tuple[str, ...]:
     return tuple(one.name for one in parameters if one.kind is one.KEYWORD_ONLY)
 
 
-def encode_tta(k, w, config, ids, is_real, *, word_ids=None, wanted=None, added=None):
+def encode_tta(
+    k: Kit,
+    w: Weights,
+    config,
+    ids: Array,
+    is_real: Array,
+    *,
+    word_ids: Array | None = None,
+    wanted: Array | None = None,
+    added: Array | None = None,
+):
     """T-TA (paper, section 4.2): row i of the states does not depend on token i, bit for bit.
 
     Every position is computed from all the others, in one pass. Only the query changes from layer
@@ -71,7 +82,16 @@ def encode_tta(k, w, config, ids, is_real, *, word_ids=None, wanted=None, added=
 
 
 def encode_cloze(
-    k, w, config, ids, is_real, *, word_ids=None, wanted=None, forward=None, backward=None
+    k: Kit,
+    w: Weights,
+    config,
+    ids: Array,
+    is_real: Array,
+    *,
+    word_ids: Array | None = None,
+    wanted: Array | None = None,
+    forward: Sequence[Array] | None = None,
+    backward: Sequence[Array] | None = None,
 ):
     """Two towers and a query (Baevski et al. 2019, "Cloze-driven Pretraining", section 3).
 
@@ -94,7 +114,7 @@ def encode_cloze(
     embeddings, tokens = w.of("embeddings"), k.arange(k.size(ids, 1))
     embedded = embed(k, embeddings, config, ids)
 
-    def end(side, x, magnifies=False):
+    def end(side, x: Array, magnifies: bool = False):
         """The end of a stack of blocks: a LayerNorm if its blocks begin with theirs."""
         norm = f"{side}_norm/norm"
         return k.layer_norm(w.of(norm), x, magnifies=magnifies) if config.norm_first else x
@@ -136,7 +156,16 @@ def _cloze_query(k, w, is_real, first, towers, positions, last):
 
 
 def encode_transformer(
-    k, w, config, ids, is_real, *, positions=None, segment_ids=None, added=None, memory=None
+    k: Kit,
+    w: Weights,
+    config,
+    ids: Array,
+    is_real: Array,
+    *,
+    positions: Array | None = None,
+    segment_ids: Array | None = None,
+    added: Array | None = None,
+    memory: Array | None = None,
 ):
     """biLM, a plain Transformer with T-TA's weights: each position attends to every real token.
 
@@ -166,13 +195,22 @@ def encode_transformer(
     return {"hidden_states": hidden, "embedding_output": embedded}
 
 
-def remembering(k, mask, count):
+def remembering(k: Kit, mask: Array, count: Any):
     """A mask [B, Q or 1, S] with `count` more keys, which come first: [B, Q or 1, count + S]."""
     return ~k.pad(~mask, [(0, 0), (0, 0), (count, 0)])
 
 
 def encode_autoregressive(
-    k, w, config, ids, is_real, *, segment_ids=None, added=None, memory=None, forward=None
+    k: Kit,
+    w: Weights,
+    config,
+    ids: Array,
+    is_real: Array,
+    *,
+    segment_ids: Array | None = None,
+    added: Array | None = None,
+    memory: Array | None = None,
+    forward: Sequence[Array] | None = None,
 ):
     """uniLM: each position attends to itself and the tokens before; weights are those of a biLM.
 
@@ -205,14 +243,24 @@ def encode_autoregressive(
     return {"hidden_states": distinct.spread(hidden), "embedding_output": embedded}
 
 
-def memory_heads(k, w, config, memory, layer):
+def memory_heads(k: Kit, w: Weights, config, memory: Array, layer: int):
     """The key of a layer's memory, which is also the value: [B, N, 1, H]."""
     heads = config.num_attention_heads
     row = k.compute(memory[:, layer : layer + 1], w)
     return k.split_heads(row, heads, config.hidden_size // heads)
 
 
-def step(k, w, config, ids, position, added, mask, cache, extend):
+def step(
+    k: Kit,
+    w: Weights,
+    config,
+    ids: Array,
+    position: Array,
+    added: Array,
+    mask: Array,
+    cache: Sequence[Any],
+    extend: Callable[..., Any],
+):
     """Reads one more token of each sentence: (the last layer's output [B, 1, D], the new cache).
 
     Args:

@@ -4,8 +4,11 @@ B batch, T tokens, M rows, D hidden size, V vocabulary.
 """
 
 import functools
+from collections.abc import Callable
+from typing import Any
 
 from tta.modeling.functions.queries import spread
+from tta.modeling.kits.base import Array, Kit, Weights
 
 # Rows are computed in multiples of this number. TensorFlow caches prepared products for each number
 # of rows, about 50 kB each, and each batch of a stream has its own number
@@ -13,7 +16,7 @@ from tta.modeling.functions.queries import spread
 ROWS_STEP = 16
 
 
-def transform(k, w, config, rows):
+def transform(k: Kit, w: Weights, config, rows: Array):
     """The features of a head's last product: [M, D] -> [M, D] float32, as BERT's head makes them.
 
     `w` has the weights of the head. A family whose config has `head_transform` False has no such
@@ -25,13 +28,15 @@ def transform(k, w, config, rows):
     return k.layer_norm(w.of("transform_norm"), features)
 
 
-def table_of(w, config):
+def table_of(w: Weights, config):
     """The table of the softmax [V, D]; `w` has the weights of the model."""
     path, _, name = config.output_table.rpartition("/")
     return w.of(path)[name]
 
 
-def log_probabilities(k, w, config, table, rows, targets, normalizer="exact"):
+def log_probabilities(
+    k: Kit, w: Weights, config, table: Array, rows: Array, targets: Array, normalizer: str = "exact"
+):
     """Natural log-probabilities of the targets [M], given the states [M, D]: [M] float32.
 
     `w` has the weights of the head. With the "learned" normalizer, they are the logits of the
@@ -43,17 +48,17 @@ def log_probabilities(k, w, config, table, rows, targets, normalizer="exact"):
     return log_softmax(k, w, features, table, w["bias"], targets, config.vocab_size)
 
 
-def scorer(k, w, config, normalizer="exact"):
+def scorer(k: Kit, w: Weights, config, normalizer: str = "exact"):
     """`scores_where` as a function of states, targets and wanted; `w` has the model's weights."""
     given = k, w.of("head"), config, table_of(w, config)
 
-    def score(rows, targets):
+    def score(rows: Array, targets: Array):
         return log_probabilities(*given, rows, targets, normalizer)
 
     return functools.partial(scores_where, k, score, config.hidden_size)
 
 
-def target_logits(k, features, table, bias, targets):
+def target_logits(k: Kit, features: Array, table: Array, bias: Array, targets: Array):
     """features table^T + bias at the targets only: one dot product per row instead of V.
 
     These are log-probabilities if the log-normalizer, log sum exp over the vocabulary, is 0. The
@@ -63,7 +68,9 @@ def target_logits(k, features, table, bias, targets):
     return k.sum(k.float32(features) * rows, -1) + k.take(bias, targets)
 
 
-def log_softmax(k, w, features, table, bias, targets, num_pieces):
+def log_softmax(
+    k: Kit, w: Weights, features: Array, table: Array, bias: Array, targets: Array, num_pieces: int
+):
     """log softmax(features table^T + bias) at the targets: [M] float32, natural log.
 
     Args:
@@ -86,7 +93,13 @@ def log_softmax(k, w, features, table, bias, targets, num_pieces):
     return -1.0 * k.softplus(others - target_logits(k, features, table, bias, targets))
 
 
-def log_sum_exp(k, logits, weights=None, left_out=None, size=None):
+def log_sum_exp(
+    k: Kit,
+    logits: Array,
+    weights: Array | None = None,
+    left_out: Array | None = None,
+    size: int | None = None,
+):
     """log sum weights * exp(logits) over the last axis, in float32: [M, P] -> [M, 1].
 
     `weights` [P] are 1 if None. `left_out` [M] is an entry of each row that is left out, if it is
@@ -105,7 +118,14 @@ def log_sum_exp(k, logits, weights=None, left_out=None, size=None):
     return highest + k.log(total)[:, None]
 
 
-def scores_where(k, score, size, states, targets, wanted=None):
+def scores_where(
+    k: Kit,
+    score: Callable[..., Any],
+    size: int,
+    states: Array,
+    targets: Array,
+    wanted: Array | None = None,
+):
     """score(rows [M, D], targets [M]) at the tokens that are wanted: [B, T] float32, else 0.
 
     `states` are [B, T, D], D = `size`; `targets` and `wanted` are [B, T], integers and bool. If
@@ -120,7 +140,9 @@ def scores_where(k, score, size, states, targets, wanted=None):
     return k.unflat(spread(k, found, is_wanted, axis=0, rank=1), wanted)
 
 
-def predicting_states(k, encode, ids, is_real, predicts_next):
+def predicting_states(
+    k: Kit, encode: Callable[..., Any], ids: Array, is_real: Array, predicts_next: bool
+):
     """The states that predict each token, at its position: [B, T, D].
 
     If the output at a token predicts the next one (`predicts_next`), that at the first is 0.
@@ -130,7 +152,15 @@ def predicting_states(k, encode, ids, is_real, predicts_next):
     return k.pad(encode(ids[:, :-1], is_real[:, :-1]), [(0, 0), (1, 0), (0, 0)])
 
 
-def token_scores(k, encode, score, ids, is_real, wanted, predicts_next):
+def token_scores(
+    k: Kit,
+    encode: Callable[..., Any],
+    score: Callable[..., Any],
+    ids: Array,
+    is_real: Array,
+    wanted: Array | None,
+    predicts_next: bool,
+):
     """log p of every token that is wanted: [B, T] float32, 0 at the others.
 
     Args:

@@ -4,13 +4,25 @@
 B batch, T tokens, Q queries, S keys, D hidden size, N heads, H = D / N.
 """
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 from tta.modeling.functions.queries import Distinct
+from tta.modeling.kits.base import Array, Kit, Weights
 
 # The logit of a forbidden key. If the row has an allowed key, its exponential is exactly 0.
 FORBIDDEN = -1e30
 
 
-def embed(k, w, config, ids, segment_ids=None, added=None, positions=None):
+def embed(
+    k: Kit,
+    w: Weights,
+    config,
+    ids: Array,
+    segment_ids: Array | None = None,
+    added: Array | None = None,
+    positions: Array | None = None,
+):
     """Dropout(LayerNorm(token + position)), with a BERT's segments: [B, T, D].
 
     `added` [B, 1, D] is part of the sum; `positions` [T] are those of the tokens, from 0 if None.
@@ -26,7 +38,7 @@ def embed(k, w, config, ids, segment_ids=None, added=None, positions=None):
     return k.dropout(k.layer_norm(w.of("norm"), total), w)
 
 
-def first_query(k, w, token_id, ids, added=None):
+def first_query(k: Kit, w: Weights, token_id: int | None, ids: Array, added: Array | None = None):
     """The query of T-TA's first layer: [1, T, D], the same for every sentence.
 
     LayerNorm(position), or of position + a token, which the original code adds. With `added`
@@ -40,13 +52,13 @@ def first_query(k, w, token_id, ids, added=None):
     return k.dropout(k.layer_norm(w.of("norm"), query), w)
 
 
-def dense(k, w, x):
+def dense(k: Kit, w: Weights, x: Array):
     """x kernel + bias: [B, T, ...] -> [B, T, outputs]; the axes after T are the inputs."""
     inputs, outputs = w.shape("kernel")
     return k.unflat(k.dense(k.flat(x, inputs), w), x, outputs)
 
 
-def masked_softmax(k, logits, mask):
+def masked_softmax(k: Kit, logits: Array, mask: Array):
     """The softmax over the allowed keys: [B, N, Q, S] float32; zeros if none is allowed.
 
     `mask` is [B or 1, Q or 1, S] bool, True = may attend. In the original code, which adds -10000
@@ -58,7 +70,9 @@ def masked_softmax(k, logits, mask):
     return k.softmax(logits) * k.float32(k.any(mask, -1, keepdims=True))
 
 
-def attention_weights(k, query, key, mask, head_size, bias=None):
+def attention_weights(
+    k: Kit, query: Array, key: Array, mask: Array, head_size: int, bias: Array | None = None
+):
     """softmax(Q K^T / sqrt(H)) under a mask: [B, N, Q, S] float32 (paper, equation 2).
 
     `query` is [B or 1, N, Q, H], `key` [B, N, S, H]; `bias` [N, Q, S] is added to the logits.
@@ -67,19 +81,28 @@ def attention_weights(k, query, key, mask, head_size, bias=None):
     return masked_softmax(k, logits if bias is None else k.float32(logits) + bias, mask)
 
 
-def project(k, w, stream, num_heads):
+def project(k: Kit, w: Weights, stream: Array, num_heads: int):
     """The (key, value) of an attention over a stream [B, S, D]: [B, N, S, H] each."""
     return k.heads(stream, [w.of("key"), w.of("value")], num_heads)
 
 
-def project_together(k, layers, stream, num_heads):
+def project_together(k: Kit, layers: Sequence[Weights], stream: Array, num_heads: int):
     """The (key, value) of several attentions over one stream, from one product if it saves time."""
     found = k.heads(stream, [w.of(name) for w in layers for name in ("key", "value")], num_heads)
     return list(zip(found[::2], found[1::2], strict=True))
 
 
 def attention(
-    k, w, query, stream, mask, num_heads, projected=None, distances=None, distinct=None, keep=None
+    k: Kit,
+    w: Weights,
+    query: Array,
+    stream: Array,
+    mask: Array,
+    num_heads: int,
+    projected: Sequence[Any] | None = None,
+    distances: Array | None = None,
+    distinct: Distinct | None = None,
+    keep: Callable[..., Any] | None = None,
 ):
     """Multi-head attention with BERT's four projections: [B or 1, Q, D] -> [B, Q, D].
 
@@ -105,7 +128,7 @@ def attention(
     return dense(k, w.of("output"), attended)
 
 
-def feed_forward(k, w, x, hidden_act):
+def feed_forward(k: Kit, w: Weights, x: Array, hidden_act: str):
     """Two dense layers with an activation between them: [B, T, D] -> [B, T, D]."""
     size, _ = w.of("intermediate").shape("kernel")
     inner = k.activation(k.dense(k.flat(x, size), w.of("intermediate")), hidden_act)
@@ -113,17 +136,17 @@ def feed_forward(k, w, x, hidden_act):
 
 
 def block(
-    k,
-    w,
+    k: Kit,
+    w: Weights,
     config,
-    query,
-    mask,
-    stream=None,
-    projected=None,
-    distances=None,
-    distinct=None,
-    is_last=False,
-    keep=None,
+    query: Array,
+    mask: Array,
+    stream: Array | None = None,
+    projected: Sequence[Any] | None = None,
+    distances: Array | None = None,
+    distinct: Distinct | None = None,
+    is_last: bool = False,
+    keep: Callable[..., Any] | None = None,
 ):
     """H = Norm(Q + Attention(Q, S)), then Norm(H + FFN(H)): [B, Q, D] (paper, equation 1).
 
@@ -134,12 +157,12 @@ def block(
     if not config.max_relative_distance:
         distances = None
 
-    def attend(x):
+    def attend(x: Array):
         read, heads = x if stream is None else stream, config.num_attention_heads
         given = read, mask, heads, projected, distances, distinct, keep
         return attention(k, w.of("attention"), x, *given)
 
-    def feed(x):
+    def feed(x: Array):
         return feed_forward(k, w.of("feed_forward"), x, config.hidden_act)
 
     hidden = query
@@ -153,7 +176,7 @@ def block(
     return hidden
 
 
-def add_norm(k, w, x, residual, magnifies=False):
+def add_norm(k: Kit, w: Weights, x: Array, residual: Array, magnifies: bool = False):
     """LayerNorm(residual + Dropout(x)): [B, T, D] float32; the residual is [B or 1, T, D].
 
     Sums and outputs are float32 even if products are bfloat16. Rounding them too would cause most

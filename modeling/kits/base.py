@@ -5,6 +5,7 @@ slices, numbers and None as indices. `w` are the weights of a layer: `w["kernel"
 `w.of("attention/query")` the weights of a part, `w.shape("kernel")` a shape.
 """
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 
@@ -16,11 +17,44 @@ class Weights(Protocol):
     def __getitem__(self, name: str, /) -> Any: ...
 
 
+class Array(Protocol):
+    """A tensor of a kit."""
+
+    def __getitem__(self, index: Any, /) -> Any: ...
+    def __add__(self, other: Any, /) -> Any: ...
+    def __radd__(self, other: Any, /) -> Any: ...
+    def __sub__(self, other: Any, /) -> Any: ...
+    def __mul__(self, other: Any, /) -> Any: ...
+    def __matmul__(self, other: Any, /) -> Any: ...
+    def __lt__(self, other: Any, /) -> Any: ...
+    def __le__(self, other: Any, /) -> Any: ...
+    def __gt__(self, other: Any, /) -> Any: ...
+    def __ge__(self, other: Any, /) -> Any: ...
+    def __and__(self, other: Any, /) -> Any: ...
+    def __invert__(self) -> Any: ...
+
+
 class Kit(Protocol):
     """As in `keras.ops`: where, equal, maximum, concatenate, transpose, cumsum, clip, any, max,
     sum, exp, log, pad (with zeros or False), softmax (of the last axis), take (axis 0 if none is
     given).
     """
+
+    def where(self, *args: Any, **kwargs: Any) -> Any: ...
+    def equal(self, *args: Any, **kwargs: Any) -> Any: ...
+    def maximum(self, *args: Any, **kwargs: Any) -> Any: ...
+    def concatenate(self, *args: Any, **kwargs: Any) -> Any: ...
+    def transpose(self, *args: Any, **kwargs: Any) -> Any: ...
+    def cumsum(self, *args: Any, **kwargs: Any) -> Any: ...
+    def clip(self, *args: Any, **kwargs: Any) -> Any: ...
+    def any(self, *args: Any, **kwargs: Any) -> Any: ...
+    def max(self, *args: Any, **kwargs: Any) -> Any: ...
+    def sum(self, *args: Any, **kwargs: Any) -> Any: ...
+    def exp(self, *args: Any, **kwargs: Any) -> Any: ...
+    def log(self, *args: Any, **kwargs: Any) -> Any: ...
+    def pad(self, *args: Any, **kwargs: Any) -> Any: ...
+    def softmax(self, *args: Any, **kwargs: Any) -> Any: ...
+    def take(self, *args: Any, **kwargs: Any) -> Any: ...
 
     def first(self, table: Any, count: Any) -> Any:
         """The first `count` rows of a table; an error if it has fewer."""
@@ -37,7 +71,7 @@ class Kit(Protocol):
     def integer(self, x: Any) -> Any:
         """Numbers or bools as integers."""
 
-    def compute(self, x: Any, w: Weights) -> Any:
+    def compute(self, x: Any, w: Any) -> Any:
         """Numbers in the type of a layer's products."""
 
     def nonzero(self, x: Any, step: int = 1) -> Any:
@@ -64,13 +98,13 @@ class Kit(Protocol):
     def split_heads(self, x: Any, num_heads: int, size: int) -> Any:
         """[B, T, N size] -> [B, N, T, size]."""
 
-    def dense(self, rows: Any, w: Weights) -> Any:
+    def dense(self, rows: Any, w: Any) -> Any:
         """x kernel + bias: [M, inputs] -> [M, outputs]."""
 
-    def heads(self, x: Any, layers: list[Any], num_heads: int) -> Any:
+    def heads(self, x: Any, layers: Sequence[Any], num_heads: int) -> Any:
         """The heads of several dense layers of one input [B, T, D]: [B, N, T, D / N] each."""
 
-    def layer_norm(self, w: Weights, *terms: Any, magnifies: bool = False) -> Any:
+    def layer_norm(self, w: Any, *terms: Any, magnifies: bool = False) -> Any:
         """LayerNorm of a sum, [..., D] float32; the terms are broadcast to the last one.
 
         `magnifies` is whether it may magnify small differences, see `centred_layer_norm`.
@@ -79,7 +113,7 @@ class Kit(Protocol):
     def activation(self, x: Any, name: str) -> Any:
         """The function that `config.hidden_act` names."""
 
-    def dropout(self, x: Any, w: Weights) -> Any:
+    def dropout(self, x: Any, w: Any) -> Any:
         """x, in training with the `Dropout` "drop" of a layer."""
 
     def softplus(self, x: Any) -> Any:
@@ -88,9 +122,7 @@ class Kit(Protocol):
     def parts(self, size: int) -> Any:
         """Where the parts of a vocabulary start and stop, for `logits`: one at a time."""
 
-    def logits(
-        self, features: Any, w: Weights, table: Any, bias: Any, start: int, stop: int
-    ) -> Any:
+    def logits(self, features: Any, w: Any, table: Any, bias: Any, start: int, stop: int) -> Any:
         """features table^T + bias, of the pieces from `start` to `stop`: [M, D] -> [M, P].
 
         The products have the type of those of the head, whose weights are `w`. Returns them and

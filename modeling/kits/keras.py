@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import keras
@@ -45,10 +46,10 @@ class KerasKit:
     exp, log, softplus = map(staticmethod, (ops.exp, ops.log, ops.softplus))
     any, pad, cumsum, clip = map(staticmethod, (ops.any, ops.pad, ops.cumsum, ops.clip))
 
-    def take(self, x, indices, axis=0):
+    def take(self, x: Tensor, indices: Tensor, axis: int = 0):
         return ops.take(x, indices, axis=axis)
 
-    def first(self, table, count):
+    def first(self, table: Tensor, count: Tensor):
         if isinstance(count, int) and count > table.shape[0]:
             raise ValueError(
                 f"a sequence has at most {table.shape[0]} positions (max_position_embeddings), "
@@ -56,58 +57,58 @@ class KerasKit:
             )
         return table[:count]
 
-    def size(self, x, axis):
+    def size(self, x: Tensor, axis: int):
         return ops.shape(x)[axis]
 
-    def float32(self, x):
+    def float32(self, x: Tensor):
         return ops.cast(x, "float32")
 
-    def integer(self, x):
+    def integer(self, x: Tensor):
         return ops.cast(x, "int32")
 
-    def nonzero(self, x, step=1):
+    def nonzero(self, x: Tensor, step: int = 1):
         found = ops.nonzero(x)[0]
         if step == 1:
             return found
         missing = -ops.shape(found)[0] % step  # as far as there are others
         return ops.concatenate([found, ops.nonzero(ops.logical_not(x))[0][:missing]])
 
-    def max(self, x, axis, keepdims=False):
+    def max(self, x: Tensor, axis: int, keepdims: bool = False):
         # With an initial value, because there may be no positions at all.
         lowest = -math.inf if "float" in keras.backend.standardize_dtype(x.dtype) else -(2**31)
         return ops.max(x, axis=axis, keepdims=keepdims, initial=lowest)
 
-    def sum(self, x, axis):
+    def sum(self, x: Tensor, axis: int):
         return ops.sum(x, axis=axis)
 
-    def softmax(self, x):
+    def softmax(self, x: Tensor):
         # Keras warns about a softmax over one value, which is 1.
         return ops.ones_like(x) if x.shape[-1] == 1 else ops.softmax(x, axis=-1)
 
-    def rows(self, x, positions):
+    def rows(self, x: Tensor, positions: Tensor):
         if len(positions.shape) == 1 or positions.shape[0] == 1:
             return ops.take(x, ops.reshape(positions, (-1,)), axis=1)
         return ops.take_along_axis(x, positions[..., None], axis=1)
 
-    def columns(self, table, indices):
+    def columns(self, table: Tensor, indices: Tensor):
         # A product, because the gradient of a lookup takes longer.
         of_pairs = ops.one_hot(indices, table.shape[1]) @ ops.transpose(table)
         return ops.transpose(of_pairs, (2, 0, 1))
 
-    def flat(self, x, *size):
+    def flat(self, x: Tensor, *size: int):
         return ops.reshape(x, (-1, *size))
 
-    def unflat(self, rows, x, *size):
+    def unflat(self, rows: Tensor, x: Tensor, *size: int):
         return ops.reshape(rows, (*ops.shape(x)[:2], *size))
 
-    def split_heads(self, x, num_heads, size):
+    def split_heads(self, x: Tensor, num_heads: int, size: int):
         x = ops.reshape(x, (-1, ops.shape(x)[1], num_heads, size))
         return ops.transpose(x, (0, 2, 1, 3))
 
-    def compute(self, x, w):
+    def compute(self, x: Tensor, w: Any):
         return ops.cast(x, w.compute_dtype)
 
-    def dense(self, rows, w):
+    def dense(self, rows: Tensor, w: Any):
         # One product of matrices, whatever the rank of the layer's inputs: TensorFlow fuses it with
         # the bias and an activation. Bias by `ops.add`, for the rounding of Keras's layers.
         return self._product(rows, w.compute_dtype, w["kernel"], w["bias"])
@@ -117,7 +118,7 @@ class KerasKit:
         rows = ops.matmul(rows, kernel)
         return trained_bias(rows, bias) if self.training else ops.add(rows, bias)
 
-    def heads(self, x, layers, num_heads):
+    def heads(self, x: Tensor, layers: Sequence[Any], num_heads: int):
         kernels, biases = ([w[name] for w in layers] for name in ("kernel", "bias"))
         size = kernels[0].shape[1]
         length, dtype = ops.shape(x)[1], layers[0].compute_dtype
@@ -132,17 +133,17 @@ class KerasKit:
         rows = ops.reshape(rows, (-1, length, len(layers), num_heads, size // num_heads))
         return ops.unstack(ops.transpose(rows, (2, 0, 3, 1, 4)), len(layers))
 
-    def pick(self, x, positions):
+    def pick(self, x: Tensor, positions: Tensor):
         # `ops.take_along_axis` would copy x.
         rows, size = ops.shape(x)
         first = ops.arange(rows, dtype="int64") * ops.cast(size, "int64")
         return ops.take(x, first + ops.cast(positions, "int64"))
 
-    def parts(self, size):
+    def parts(self, size: int):
         count = num_parts(size)
         return [*itertools.pairwise(size * part // count for part in range(count + 1))]
 
-    def logits(self, features, w, table, bias, start, stop):
+    def logits(self, features: Tensor, w: Any, table: Tensor, bias: Tensor, start: int, stop: int):
         table = table if self._output_table is None else self._output_table
         features, rows, rounded = (
             ops.cast(x, w.compute_dtype) for x in (features, table[start:stop], bias[start:stop])
@@ -153,21 +154,21 @@ class KerasKit:
             return found, None
         return found, ops.exp(bias[start:stop] - ops.cast(rounded, "float32"))
 
-    def layer_norm(self, w, *terms, magnifies=False):
+    def layer_norm(self, w: Any, *terms: Tensor, magnifies: bool = False):
         if self.training:
             shape = ops.shape(terms[-1])
             return trained_layer_norm(w, *(ops.broadcast_to(one, shape) for one in terms))
         total: Any = sum(ops.cast(one, "float32") for one in terms)
         return centred_layer_norm(total, w) if magnifies else w(total)
 
-    def activation(self, x, name):
+    def activation(self, x: Tensor, name: str):
         return {
             "gelu": trained_gelu if self.training else exact_gelu,
             "gelu_tanh": lambda x: ops.gelu(x, approximate=True),
             "relu": ops.relu,
         }[name](x)
 
-    def dropout(self, x, w):
+    def dropout(self, x: Tensor, w: Any):
         return w.drop(x, training=True) if self.training and w.drop else x
 
 

@@ -163,7 +163,8 @@ class SequenceAutoencoder(ConfiguredModel):
             return self.decoder(inputs, training=training)["hidden_states"]
 
         predicts_next = MODEL_TYPES.load(self.config.decoder_type).predicts_next
-        return predicting_states(KerasKit(), encode, input_ids, padding_mask, predicts_next)
+        ids: Any = input_ids
+        return predicting_states(KerasKit(), encode, ids, padding_mask, predicts_next)
 
     def decode_at_once(
         self,

@@ -4,6 +4,7 @@ Tensors are `Tensor`, and weights a `Weights`. A size is [1] int64. Positions ar
 """
 
 import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -58,92 +59,92 @@ class OnnxKit:
     def __init__(self, epsilon: float = 1e-12):
         self._epsilon = epsilon
 
-    def take(self, x, indices, axis=0):
+    def take(self, x: Tensor, indices: Tensor, axis: int = 0):
         return x.graph.operator("Gather", x, indices, axis=axis)
 
-    def first(self, table, count):
+    def first(self, table: Tensor, count: Tensor):
         return table.graph.operator("Slice", table, [0], count, [0])
 
-    def arange(self, count):
+    def arange(self, count: Tensor):
         graph = count.graph
         return graph.operator("Range", np.int64(0), graph.operator("Squeeze", count), np.int64(1))
 
-    def size(self, x, axis):
+    def size(self, x: Tensor, axis: int):
         return x.graph.operator("Shape", x, start=axis, end=axis + 1)
 
-    def concatenate(self, tensors, axis):
+    def concatenate(self, tensors: Sequence[Tensor], axis: int):
         return tensors[0].graph.operator("Concat", *tensors, axis=axis)
 
-    def clip(self, x, lowest, highest):
+    def clip(self, x: Tensor, lowest: int, highest: int):
         return x.graph.operator("Clip", x, np.int64(lowest), np.int64(highest))
 
-    def float32(self, x):
+    def float32(self, x: Tensor):
         return x.graph.operator("Cast", x, to=TensorProto.FLOAT)
 
-    def integer(self, x):
+    def integer(self, x: Tensor):
         return x.graph.operator("Cast", x, to=TensorProto.INT64)
 
-    def transpose(self, x, axes):
+    def transpose(self, x: Tensor, axes: Sequence[int]):
         return x.graph.operator("Transpose", x, perm=axes)
 
-    def max(self, x, axis, keepdims=False):
+    def max(self, x: Tensor, axis: int, keepdims: bool = False):
         return x.graph.operator("ReduceMax", x, [axis], keepdims=int(keepdims))
 
-    def sum(self, x, axis, keepdims=False):
+    def sum(self, x: Tensor, axis: int, keepdims: bool = False):
         return x.graph.operator("ReduceSum", x, [axis], keepdims=int(keepdims))
 
-    def any(self, x, axis, keepdims=False):
+    def any(self, x: Tensor, axis: int, keepdims: bool = False):
         found = self.max(x.graph.operator("Cast", x, to=TensorProto.INT32), axis, keepdims)
         return x.graph.operator("Cast", found, to=TensorProto.BOOL)
 
-    def cumsum(self, x, axis):
+    def cumsum(self, x: Tensor, axis: int):
         return x.graph.operator("CumSum", x, np.int64(axis))
 
-    def nonzero(self, x, step=1):
+    def nonzero(self, x: Tensor, step: int = 1):
         return self.flat(x.graph.operator("NonZero", x))
 
-    def pad(self, x, widths):
+    def pad(self, x: Tensor, widths: Sequence[Any]):
         flat: Any = [before for before, _ in widths] + [after for _, after in widths]
         if any(isinstance(one, Tensor) for one in flat):
             parts = [one if isinstance(one, Tensor) else x.graph.constant([one]) for one in flat]
             flat = self.concatenate(parts, 0)
         return x.graph.operator("Pad", x, flat)
 
-    def softmax(self, x):
+    def softmax(self, x: Tensor):
         return x.graph.operator("Softmax", x, axis=-1)
 
-    def rows(self, x, positions):
+    def rows(self, x: Tensor, positions: Tensor):
         graph = x.graph
         shape = self.concatenate([self.size(x, 0), graph.constant([1])], 0)
         indices = graph.operator("Expand", positions, shape)[:, :, None]
         return graph.operator("GatherND", x, indices, batch_dims=1)
 
-    def columns(self, table, indices):
+    def columns(self, table: Tensor, indices: Tensor):
         return self.take(table, indices, axis=1)
 
-    def flat(self, x, *size):
+    def flat(self, x: Tensor, *size: int):
         return x.graph.operator("Reshape", x, [-1, *size])
 
-    def unflat(self, rows, x, *size):
+    def unflat(self, rows: Tensor, x: Tensor, *size: int):
         sizes = [self.size(x, 0), self.size(x, 1), *(x.graph.constant([one]) for one in size)]
         # A size of 0 is 0, not "the same".
         return x.graph.operator("Reshape", rows, self.concatenate(sizes, 0), allowzero=1)
 
-    def split_heads(self, x, num_heads, size):
+    def split_heads(self, x: Tensor, num_heads: int, size: int):
         split = x.graph.operator("Reshape", x, [0, 0, num_heads, size])
         return self.transpose(split, (0, 2, 1, 3))
 
-    def compute(self, x, w):
+    def compute(self, x: Tensor, w: Weights):
         return x
 
-    def dense(self, rows, w):
+    def dense(self, rows: Tensor, w: Weights):
         """Product and bias are one operation."""
         if w.are_rounded:
             name = f"{w.prefix}kernel"
             return rounded_product(rows, name, w.arrays[name], w["bias"])
         return rows.graph.operator("Gemm", rows, w["kernel"], w["bias"])
 
-    def heads(self, x, layers, num_heads):
+    def heads(self, x: Tensor, layers: Sequence[Weights], num_heads: int):
         # One by one: weights side by side would be copies.
         found = []
         for w in layers:
@@ -152,28 +153,30 @@ class OnnxKit:
             found.append(self.split_heads(made, num_heads, outputs // num_heads))
         return found
 
-    def layer_norm(self, w, *terms, magnifies=False):
+    def layer_norm(self, w: Weights, *terms: Tensor, magnifies: bool = False):
         x: Any = sum(terms[1:], start=terms[0])
         if magnifies:
             return self._centred_layer_norm(x, w)
         return self._layer_norm(x, w["gamma"], w["beta"])[0]
 
-    def activation(self, x, name):
+    def activation(self, x: Tensor, name: str):
         if name == "relu":
             return x.graph.operator("Relu", x)
         kinds = {"gelu": "none", "gelu_tanh": "tanh"}  # exact, by the error function; approximate
         return x.graph.operator("Gelu", x, approximate=kinds[name])
 
-    def dropout(self, x, w):
+    def dropout(self, x: Tensor, w: Weights):
         return x
 
-    def pick(self, x, positions):
+    def pick(self, x: Tensor, positions: Tensor):
         return x.graph.operator("GatherElements", x, positions[:, None], axis=1)[:, 0]
 
-    def parts(self, size):
+    def parts(self, size: int):
         return parts(size)
 
-    def logits(self, features, w, table, bias, start, stop):
+    def logits(
+        self, features: Tensor, w: Weights, table: Tensor, bias: Tensor, start: int, stop: int
+    ):
         graph, name = features.graph, table.name
         rows = graph.weights[name]
         if stop - start < len(rows):
@@ -216,7 +219,7 @@ def parts(size: int) -> list[tuple[int, int]]:
 
 
 def best_pieces(
-    k, features: Tensor, w: Weights, table: Tensor, num_pieces: int, with_scores: bool
+    k: "OnnxKit", features: Tensor, w: Weights, table: Tensor, num_pieces: int, with_scores: bool
 ) -> tuple[Tensor, Tensor | None]:
     """The most probable pieces, one of equals: [M, D] -> [M] int32.
 

@@ -85,6 +85,7 @@ class AutoencoderNetwork:
         k, w, ids, mask = self._start()
         found, scores = self._best(k, w, self._decoded(k, w, ids, mask), with_scores=True)
         w.graph.output("ids", k.unflat(found, ids), np.int32)
+        assert scores is not None
         return w.graph.output("scores", k.unflat(scores, ids))
 
     def decoded_scores(self) -> Graph:
