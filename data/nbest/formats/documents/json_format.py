@@ -3,22 +3,14 @@
 import itertools
 import re
 from collections import Counter
-from collections.abc import Sequence
 from typing import Any
 
 from tta.data.nbest.fields import IDS, id_of, named, ranked, read_scores, score_key
 from tta.data.nbest.formats.base import Format
-from tta.data.nbest.formats.documents.layouts import Layout, Row, text_key
-from tta.data.nbest.formats.documents.table import (
-    MAX_DEPTH,
-    TOOLS,
-    KeyPath,
-    Tool,
-    find_lists,
-    value_at,
-)
+from tta.data.nbest.formats.documents.layouts import Row, text_key
+from tta.data.nbest.formats.documents.table import MAX_DEPTH, TOOLS, Tool, find_lists, value_at
 from tta.data.nbest.formats.documents.times import channel_of, word_times
-from tta.data.nbest.lists import Hypothesis, ListCollector, NBestList, stem
+from tta.data.nbest.lists import Hypothesis, ListCollector, stem
 from tta.data.text.json_text import (
     Place,
     dump_json,
@@ -56,9 +48,16 @@ class JsonFormat(Format):
 
     def __init__(self, name: str, tool: Tool | None = None):
         super().__init__(name)
-        self.tool = tool or TOOLS[name]
-        for trait in ("layout", "is_streamed", "reads_folders", "score_kind", "has_known_scores"):
-            setattr(self, trait, getattr(self.tool, trait))
+        self.tool = tool = tool or TOOLS[name]
+        is_cost = tool.layouts[0].sign < 0
+        vars(self).update(
+            layout=tool.shown or f"JSON records with arrays {tool.arrays}",
+            is_streamed=tool.file == "lines",
+            reads_folders=tool.file == "lines" or tool.anywhere,
+            score_kind="cost" if is_cost else "log_probability",
+            # The scores of NeMo and Vosk have any sign.
+            has_known_scores=tool.anywhere and not is_cost,
+        )
 
     def matches(self, source):
         matches = self.tool.matches
@@ -78,23 +77,23 @@ class JsonFormat(Format):
         return kept.get("recording") or nbest.utterance_id, channel, id(kept.get("record"))
 
     def read(self, source, collector):
-        if self.tool.anywhere:
+        tool, rows = self.tool, source.rows
+        if tool.anywhere:
             self._read_results(source, collector)
-        elif self.tool.file == "objects":
+        elif tool.file == "lines":
+            for index, (number, row) in enumerate(rows):
+                name = source.stem if len(rows) == 1 else f"{source.stem}-{index}"
+                self._read_line(number, row, name, collector)
+        elif tool.file == "objects":
             document = expect(load_json(source.text), dict, "the document")
-            if inside := self.tool.inside:
-                document = expect(document.get(inside), dict, f'"{inside}"')
+            if tool.inside:
+                document = expect(document.get(tool.inside), dict, f'"{tool.inside}"')
             for name, record in document.items():
                 line = source.line_of(re.escape(quoted(name)) + r"\s*:\s*\{")
                 with located(f"list {shown(name)}", line):
-                    record = expect(record, dict, "a list")
-                    self._add(collector, name, record, (), self.tool.layouts[0])
-        elif self.tool.file == "lines":
-            for index, (number, row) in enumerate(source.rows):
-                name = source.stem if len(source.rows) == 1 else f"{source.stem}-{index}"
-                self._read_line(number, row, name, collector)
+                    self._add(collector, name, expect(record, dict, "a list"), (), tool.layouts[0])
         else:
-            keys = "|".join(layout.array for layout in self.tool.layouts)
+            keys = "|".join(layout.array for layout in tool.layouts)
             for index, (record, line, place) in enumerate(_unfolded(iter_records(source.text))):
                 where = line if place.index is None else source.line_of(rf'"({keys})"\s*:', index)
                 with located(f"item {index}", where):
@@ -116,82 +115,72 @@ class JsonFormat(Format):
 
     def _read_results(self, source, collector):
         """Adds the lists of all records. Those with the same id get an index: `utt-0`."""
-        found = []
+        found: list[tuple[Any, ...]] = []
         for record, line, place in iter_records(source.text):
             lists = self.tool.find(expect(record, dict, "a record", line))
-            if not lists and not self._is_silent(record, line):
-                continue
-            for path, layout in lists or [((), None)]:
-                name = _result_id(record, path, source.stem)
-                found.append((name, line, (record, path, layout), place))
-        counts, seen = Counter(name for name, *_ in found), Counter()
-        has_shares = _confidences_are_shares([one for _, _, one, _ in found])
-        for name, line, one, place in found:
-            utterance_id = name
+            for path, layout in lists or self._silence(record, line):
+                kept = {"recording": _result_id(record, path, source.stem), "place": place}
+                found.append((kept, line, record, path, layout))
+        counts, seen = Counter(kept["recording"] for kept, *_ in found), Counter()
+        lists = [kind.entries(value_at(one, path)) for *_, one, path, kind in found if kind]
+        entries = [one for entries in lists for one in entries if isinstance(one, dict)]
+        shares = [one["confidence"] for one in entries if "confidence" in one]
+        has_shares = all(isinstance(x, (int, float)) and 0 <= x <= 1 for x in shares)
+        for kept, line, record, path, layout in found:
+            name = recording = kept["recording"]
             if counts[name] > 1 or not name:
-                utterance_id = f"{name}-{seen[name]}" if name else str(seen[name])
-                seen[name] += 1
-            with located(f"list {shown(utterance_id)}", line):
-                kept = {"place": place, "recording": name}
-                self._add(collector, utterance_id, *one, has_shares, **kept)
+                name = f"{name}-{seen[name]}" if name else str(seen[name])
+                seen[recording] += 1
+            with located(f"list {shown(name)}", line):
+                self._add(collector, name, record, path, layout, has_shares, **kept)
 
-    def _is_silent(self, record, line):
-        """Whether a record without lists is for audio without speech, not between results.
+    def _silence(self, record, line):
+        """An empty list for a record without lists; nothing for one between results.
 
         Raises InputError if it is something else.
         """
         if _MESSAGES & record.keys() or any(find_lists(record, self.tool.layouts, False)):
-            return False
+            return []
         has_text = any(str(record.get(key) or "").strip() for key in _BEST)
         others = record.keys() - _SILENT
         if has_text or any(named([key], IDS) is None for key in others):
             raise InputError(f"no array {self.tool.arrays} in {shown(record)}", line=line)
-        return True
+        return [((), None)]
 
-    def _add(
-        self,
-        collector: ListCollector,
-        name: Any,
-        record: Row,
-        path: KeyPath,
-        layout: Layout | None,
-        has_shares: bool = False,
-        **kept: Any,
-    ) -> None:
+    def _add(self, collector, name, record, path, layout, has_shares=False, **kept):
         """Adds the list at a path of a record; without a layout, an empty one.
 
         With `has_shares`, confidences are between 0 and 1, and no scores.
         """
-        item = value_at(record, path)
-        hypotheses, others = [], []
+        item, hypotheses, others = value_at(record, path), [], []
         if layout:
             entries = expect(layout.entries(item), list, f'"{layout.array}"')
             layout.check(item, entries)
-            rows = layout.rows(item) or []
+            rows = layout.rows(item)
             text, scores = layout.names(rows, entries)
             scores = [one for one in scores if not (has_shares and one == "confidence")]
             for label, row, entry in zip(layout.labels(item), rows, entries, strict=False):
                 with located(label):
                     key = text or text_key(row)
-                    fields = layout.fields(row, key)
+                    fields = {name: value for name, value in row.items() if name != key}
                     score, features = read_scores(fields, collector, scores)
+                others.append(fields)
                 extra = {
                     "row": row,
                     "entry": entry,
                     "text": key,
                     "score": score_key(fields, scores),
                 }
-                score = layout.signed(score)
-                others.append(fields)
-                hypotheses.append(
-                    Hypothesis(layout.text(row, key), score, {self.name: extra}, features)
-                )
+                one = layout.text(row, key), layout.signed(score), {self.name: extra}, features
+                hypotheses.append(Hypothesis(*one))
+            # What a new hypothesis of this list has.
             first = {"entry": "" if text == layout.array else {}, "text": text or "text"}
             first |= {"score": score_key({}, scores)} | (extra if rows else {})
             kept["new"] = first | {"row": {}}
         holders, key = (layout or self.tool.layouts[0]).holders(item, record)
-        extra = {self.name: {"record": record, "path": path, "layout": layout, **kept}}
-        collector.add(name, ranked(hypotheses, others), holders[0].get(key), extra)
+        kept |= {"record": record, "path": path, "layout": layout}
+        found = ranked(hypotheses, others)
+        collector.add(name, found, holders[0].get(key), {self.name: kept})
 
     def write(self, lists, stream):
         pairs = ((one, self.extra_of(one) or self._new(one)) for one in lists)
@@ -201,72 +190,64 @@ class JsonFormat(Format):
             groups = (list(group) for _, group in by_record)
         records = ((self._record(group), group[0][1].get("place")) for group in groups)
         if self.tool.file == "objects":
-            document = {name.utterance_id: record for name, (record, _) in zip(lists, records)}
+            names = (one.utterance_id for one in lists)
+            document = {name: record for name, (record, _) in zip(names, records, strict=True)}
             dump_json({self.tool.inside: document} if self.tool.inside else document, stream, 1)
         else:
             dump_records(_folded(records), stream)
 
     def _new(self, nbest):
         """What is kept of a list that was read from the record of a new one."""
-        collector = ListCollector()
-        record = _copied(self.tool.new, MAX_DEPTH)
+        record, collector = _copied(self.tool.new, MAX_DEPTH), ListCollector()
         ((path, layout),) = self.tool.find(record)
-        self._add(collector, "new", record, path, layout)
-        (one,) = collector.lists
         place = Place(f"new {nbest.utterance_id}", None, False)
-        if self.tool.file == "array":
-            place = Place(0, 0, True)
-        first = self.extra_of(one.hypotheses[0])
-        return self.extra_of(one) | {"new": first, "place": place, "is_new": True}
+        place = Place(0, 0, True) if self.tool.file == "array" else place
+        self._add(collector, "new", record, path, layout, place=place, is_new=True)
+        (one,) = collector.lists
+        return self.extra_of(one) | {"new": self.extra_of(one.hypotheses[0])}
 
-    def _record(self, group: Sequence[tuple[NBestList, Row]]) -> Row:
-        """The record that was read with these lists, without its others; else a new one."""
+    def _record(self, group):
+        """The record of lists, [(list, what is kept of it)], without its others."""
         first = group[0][1]
-        record = _copied(first["record"], MAX_DEPTH)
+        record, is_new = _copied(first["record"], MAX_DEPTH), "is_new" in first
         found = self.tool.find(record) if first["layout"] else []
         before = {path: layout.rows(value_at(record, path)) for path, layout in found}
         after = {}
         for nbest, kept in group:
-            path, layout = kept["path"], kept["layout"]
-            item = value_at(record, path)
+            item, layout = value_at(record, kept["path"]), kept["layout"]
             if layout:
-                after[path] = self._put(item, before[path], nbest, kept)
-            layout = layout or self.tool.layouts[0]
+                after[kept["path"]] = self._put(item, before[kept["path"]], nbest, kept)
+            layout, reference = layout or self.tool.layouts[0], nbest.reference
             holders, key = layout.holders(item, record)
-            reference, old = nbest.reference, [one.get(key) for one in holders]
-            is_new = any(one != reference for one in old)
-            if is_new and not (old[0] and nbest.more_references) and (
-                reference is not None or isinstance(old[0], str)
-            ):
-                if layout.takes_several and nbest.more_references:
-                    reference = [reference, *nbest.more_references]
+            old = [one.get(key) for one in holders]
+            is_same = all(one == reference for one in old) or (old[0] and nbest.more_references)
+            if not is_same and (reference is not None or isinstance(old[0], str)):
+                several = [reference, *nbest.more_references]
                 for one in holders if len(group) == 1 else [item]:
-                    one[key or layout.references[0]] = reference
-        if list(map(_best, before.values())) != list(map(_best, after.values())):
+                    one[key or layout.references[0]] = several if several[1:] else reference
+        if [*map(_best, before.values())] != [*map(_best, after.values())]:
             _join(record, {path: rows[0] for path, rows in after.items() if rows})
         for path in sorted(before.keys() - after.keys(), reverse=True):
             del value_at(record, path[:-1])[path[-1]]
-        needs_id = self.tool.file == "lines" and id_of(record)[0] is None and id_of(item)[0] is None
-        if needs_id or ("is_new" in first and "id" in record):
+        lacks_id = id_of(record)[0] is None and id_of(item)[0] is None
+        if lacks_id and (self.tool.file == "lines" or (is_new and "id" in record)):
             record["id"] = group[0][0].utterance_id
-        return _without_none(record) if "is_new" in first else record
+        return _copied(record, MAX_DEPTH, without_none=True) if is_new else record
 
     def _put(self, item, before, nbest, kept):
         """Replaces the hypotheses of an object, and the texts that repeat the best one."""
-        layout, rows, entries = kept["layout"], [], []
+        layout, rows = kept["layout"], []
         old_key, _ = layout.names(before, layout.entries(item))
-        for hypothesis in nbest.hypotheses:
-            one = self.extra_of(hypothesis) or kept["new"]
+        extras = [self.extra_of(one) or kept["new"] for one in nbest.hypotheses]
+        for hypothesis, one in zip(nbest.hypotheses, extras, strict=True):
             row, key = dict(one["row"]), one["text"]
             is_same = key in row and layout.text(row, key) == hypothesis.text
             if not is_same or "is_new" in kept:
                 row[key] = hypothesis.text + layout.end
             if hypothesis.score is not None:
-                old = row.get(one["score"])
-                score = layout.signed(float(hypothesis.score))
-                row[one["score"]] = [score, *old[1:]] if isinstance(old, list) and old else score
+                row[one["score"]] = layout.signed(float(hypothesis.score))
             rows.append(row)
-            entries.append(one["entry"])
+        entries = [one["entry"] for one in extras]
         layout.put(item, rows, entries)
         if layout.best and rows:
             key, _ = layout.names(rows, entries)
@@ -284,24 +265,13 @@ def _id(holder, name, collector):
     return f"{found}-{collector.count}" if is_recording and collector.has(found) else found
 
 
-def _result_id(record: Row, path: KeyPath, of_file: str) -> Any:
+def _result_id(record, path, of_file):
     """The id that a record gives its lists, or `of_file`, that of the file that holds it."""
     for key in path:
         if isinstance(key, str) and "://" in key:  # a file in the results of Google's batches
             return stem(key)
     found, _ = id_of(record, of_file)
     return str(found) if type(found) in (str, int) and found != "" else of_file
-
-
-def _confidences_are_shares(lists):
-    """Whether all confidences of lists, [(record, path, layout)], are between 0 and 1."""
-    entries = (
-        entry
-        for record, path, layout in lists
-        for entry in (layout.entries(value_at(record, path)) if layout else ())
-    )
-    values = [one["confidence"] for one in entries if isinstance(one, dict) and "confidence" in one]
-    return all(isinstance(x, (int, float)) and 0 <= x <= 1 for x in values)
 
 
 def _unfolded(records):
@@ -323,30 +293,25 @@ def _folded(records):
     for (_, is_whole), group in itertools.groupby(
         records, lambda one: (one[1].document, isinstance(one[1].index, tuple))
     ):
-        if not is_whole:
+        if is_whole:
+            lists, (place, *_) = zip(*group, strict=True)
+            columns = {name: [one[name] for one in lists] for name in _PAIR}
+            yield place.index[1] | columns, place._replace(index=None)
+        else:
             yield from group
-            continue
-        lists, (place, *_) = zip(*group, strict=True)
-        columns = {name: [one[name] for one in lists] for name in _PAIR}
-        yield place.index[1] | columns, place._replace(index=None)
 
 
-def _copied(value: Any, depth: int) -> Any:
-    """A copy of a JSON value; what lies deeper than `depth`, where no lists are, is shared."""
+def _copied(value: Any, depth: int, without_none: bool = False) -> Any:
+    """A copy of a JSON value; what lies deeper than `depth`, where no lists are, is shared.
+
+    `without_none` leaves out keys whose value is None.
+    """
     if depth < 0 or not isinstance(value, (dict, list)):
         return value
     if isinstance(value, list):
-        return [_copied(one, depth - 1) for one in value]
-    return {key: _copied(one, depth - 1) for key, one in value.items()}
-
-
-def _without_none(value: Any) -> Any:
-    """A JSON value without the keys whose value is None."""
-    if isinstance(value, list):
-        return list(map(_without_none, value))
-    if not isinstance(value, dict):
-        return value
-    return {key: _without_none(one) for key, one in value.items() if one is not None}
+        return [_copied(one, depth - 1, without_none) for one in value]
+    kept = {k: v for k, v in value.items() if not (without_none and v is None)}
+    return {key: _copied(one, depth - 1, without_none) for key, one in kept.items()}
 
 
 def _best(rows):
@@ -354,7 +319,7 @@ def _best(rows):
     return [{k: v for k, v in row.items() if isinstance(v, str)} for row in (rows or ())[:1]]
 
 
-def _join(record, best):
+def _join(record: Row, best: dict[Any, Row]) -> None:
     """Updates the texts of the whole audio, which are the best texts of its lists, joined.
 
     `best` are the best rows of the lists by their paths.

@@ -1,34 +1,23 @@
-"""How a list stands in JSON: an object with hypotheses, and what stands beside them.
+"""How a list stands in JSON. A layout reads hypotheses as rows, their fields by name, and back."""
 
-A layout turns each hypothesis into a row, its fields by name, and puts rows back.
-"""
-
+import itertools
 import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import repeat
 from typing import Any
 
-from tta.data.nbest.fields import (
-    HYPOTHESES,
-    PARTS,
-    REFERENCES,
-    SCORES,
-    TRANSCRIPTS,
-    named,
-    score_key,
-)
+from tta.data.nbest.fields import HYPOTHESES, PARTS, SCORES, TRANSCRIPTS, named, score_key
 from tta.data.text.json_text import expect
 from tta.errors import InputError, shown
 
 Row = dict[str, Any]
+_NUMBERED = re.compile(r"hyp_[0-9]{1,9}")
 # The fields of a hypothesis that is an array, by its length: a pair, or a beam of pyctcdecode.
-_ARRAYS = {
+_FIELDS = {
     2: ("text", "score"),
     5: ("text", "last_lm_state", "text_frames", "logit_score", "lm_score"),
 }
-_NUMBERED = re.compile(r"hyp_([0-9]{1,9})")
 
 
 @dataclass(frozen=True)
@@ -37,8 +26,7 @@ class Layout:
 
     Attributes:
         array: the key of the array.
-        texts: keys of the text of a hypothesis. The first that all hypotheses of a list have
-            counts.
+        texts: keys of the text. The first that all hypotheses of a list have counts.
         scores: names of the score; the first one with a value counts (see `read_scores`).
         best: the key beside the array that repeats the best text, or None. So do other keys that
             start with it and have that text.
@@ -55,7 +43,6 @@ class Layout:
 
     end = ""  # of a new text
     is_stripped = True  # Blanks around a text are not part of it.
-    takes_several = False  # references
 
     def entries(self, item: Row) -> Any:
         """The hypotheses as they are in an object; no list if it has none."""
@@ -63,7 +50,7 @@ class Layout:
 
     def labels(self, item: Row) -> Iterable[str]:
         """What errors call each hypothesis."""
-        return repeat("")
+        return itertools.repeat("")
 
     def check(self, item: Row, entries: list[Any]) -> None:
         """Raises `InputError` if something in a list of this layout does not fit."""
@@ -79,7 +66,7 @@ class Layout:
             return None
         # Confidences of 0, if only the first hypothesis has another, are not set.
         first, *others = [row.get("confidence") for row in rows] or [None]
-        if first and others and not any(others):
+        if first and not any(others):
             rows[1:] = [{k: v for k, v in row.items() if k != "confidence"} for row in rows[1:]]
         return rows
 
@@ -92,32 +79,21 @@ class Layout:
         """Replaces the hypotheses of an object; `entries` are those that were read."""
         item[self.array] = list(map(self.entry, rows, entries))
 
-    def keys(self, entry: list[Any]) -> Sequence[str]:
-        """The fields of a hypothesis that is an array; () if it is none."""
-        return ()
-
     def row(self, entry: Any) -> Any:
         """A hypothesis as a row; something else if it is none."""
-        is_array = isinstance(entry, list) and isinstance((entry or [None])[0], str)
-        keys = self.keys(entry) if is_array else ()
-        return dict(zip(keys, entry, strict=True)) if keys else entry
+        return entry
 
     def entry(self, row: Row, read: Any) -> Any:
         """The inverse of `row`; `read` is the entry that was read."""
-        keys = self.keys(read) if isinstance(read, list) else ()
-        return [row.get(key) for key in keys] if keys else row
-
-    def fields(self, row: Row, text: str) -> Row:
-        """A row without its text."""
-        return {key: value for key, value in row.items() if key != text}
+        return row
 
     def text(self, row: Row, key: str) -> Any:
-        """The text of a row; something else if it has none."""
+        """The text of a hypothesis; something else if it has none."""
         text = row.get(key, "")
         return text.strip() if self.is_stripped and isinstance(text, str) else text
 
     def signed(self, score: float | None) -> float | None:
-        """A score of the file as one in memory, or back."""
+        """A score of the file as one in memory, and back."""
         return score if score is None or self.sign > 0 else 0.0 - score
 
     def holders(self, item: Row, record: Row) -> tuple[list[Row], str | None]:
@@ -133,10 +109,12 @@ class Pairs(Layout):
     """Arrays of text and score: `{"beams": [["the cat", -3.2], ...]}`."""
 
     def row(self, entry):
-        return super().row(entry) if isinstance(entry, list) else None
+        if isinstance(entry, list) and len(entry) > 1 and isinstance(entry[0], str):
+            return {"text": entry[0], "score": entry[1], "more": entry[2:]}
+        return None
 
-    def keys(self, entry):
-        return ("text", "score", *map(str, range(2, len(entry)))) if len(entry) > 1 else ()
+    def entry(self, row, read):
+        return [row["text"], row.get("score"), *row.get("more", ())]
 
 
 class Choices(Layout):
@@ -180,10 +158,7 @@ def _total(choice: Row) -> Row:
 
 
 class Outputs(Layout):
-    """ESPnet 1: `{"output": [{"rec_text": "the cat <eos>", "name": "target1[1]", "text": ref}]}`.
-
-    Each hypothesis has the reference.
-    """
+    """ESPnet 1: `{"output": [{"rec_text": "a cat <eos>", "name": "target1[1]", "text": ref}]}`."""
 
     end = " <eos>"
 
@@ -193,8 +168,7 @@ class Outputs(Layout):
         references = [output.get("text") for output in entries]
         targets = {str(output.get("name", "")).partition("[")[0] for output in entries} - {""}
         several = [one for one in references[1:] if one and one != references[0]]
-        repeated = all(output.get("text") == output["rec_text"] for output in entries)
-        if len(targets) > 1 or (several and not repeated):
+        if len(targets) > 1 or (several and references != [one["rec_text"] for one in entries]):
             rule = "expected hypotheses of one target with one reference, such as one speaker"
             raise InputError(f"{rule}, got {shown(sorted(targets))}, {shown(references)}")
 
@@ -202,33 +176,30 @@ class Outputs(Layout):
         item[self.array] = [row | {"name": f"target1[{n}]"} for n, row in enumerate(rows, 1)]
 
     def holders(self, item, record):
-        return item[self.array] or [{}], "text"
+        return item[self.array] or [{}], "text"  # All hypotheses have the reference.
 
 
 class Numbered(Layout):
-    """Objects beside each other: `{"hyp_1": {"score": -3.2, "text": "the cat"}, ..., "ref": "..."}`.
-
-    They are ordered by their number, not by their position.
-    """
+    """Objects by number: `{"hyp_1": {"score": -3.2, "text": "the cat"}, ..., "ref": "..."}`."""
 
     is_stripped = False
-
-    def entries(self, item):
-        return [item[key] for key in self.labels(item)]
 
     def labels(self, item):
         return sorted(filter(_NUMBERED.fullmatch, item), key=lambda key: int(key[4:]))
 
+    def entries(self, item):
+        return [item[key] for key in self.labels(item)]
+
     def check(self, item, entries):
         numbers = [int(key[4:]) for key in self.labels(item)]
-        for number in numbers if len({*numbers}) < len(numbers) else ():
-            if numbers.count(number) > 1:
+        for number, following in itertools.pairwise(numbers):
+            if number == following:
                 raise InputError(f"duplicate hypothesis number {number}")
         others = [key for key in item if not _NUMBERED.fullmatch(key)]
         for key in others:
             if isinstance(item[key], dict) and "text" in item[key]:
                 raise InputError(f"a hypothesis is called hyp_N, got {shown(key)}")
-        if not numbers and {*others} - {*self.references}:
+        if {*others} - {*self.references} and not numbers:
             raise InputError(f'expected keys "hyp_1", "hyp_2" ..., got {shown(others)}')
 
     def rows(self, item):
@@ -238,10 +209,11 @@ class Numbered(Layout):
         return None, SCORES
 
     def put(self, item, rows, entries):
-        others = [pair for pair in item.items() if not _NUMBERED.fullmatch(pair[0])]
-        others.sort(key=lambda pair: pair[0] in self.references)
+        numbered = {f"hyp_{number}": row for number, row in enumerate(rows, 1)}
+        others = {key: value for key, value in item.items() if not _NUMBERED.fullmatch(key)}
+        references = {key: others.pop(key) for key in self.references if key in others}
         item.clear()
-        item |= {f"hyp_{n}": row for n, row in enumerate(rows, 1)} | dict(others)
+        item |= numbered | others | references
 
 
 @dataclass(frozen=True)
@@ -257,11 +229,9 @@ class Lists(Layout):
         others: the key of the hypotheses after the first one, if `array` has only that one.
     """
 
-    references: tuple[str, ...] = REFERENCES
     others: str = ""
 
     is_stripped = False
-    takes_several = True
 
     def entries(self, item):
         first, others = item.get(self.array), item.get(self.others, [])
@@ -296,36 +266,37 @@ class Lists(Layout):
         return (self.array, self.scores) if all(map(is_text, entries)) else (None, SCORES)
 
     def put(self, item, rows, entries):
-        if all(self.array in row and is_text(entry) for row, entry in zip(rows, entries)):
-            has_others = self.others and isinstance(item[self.array], str)
-            old = self.entries(item)
-            beside = {} if rows or not all(map(is_text, old)) else columns(item, len(old))
-            for key in {self.array: 0} | beside | dict.fromkeys(k for row in rows for k in row):
-                item[key] = [row.get(key) for row in rows]
-            if has_others and rows:
-                item[self.array], *item[self.others] = item[self.array]
+        old, is_one = self.entries(item), isinstance(item.get(self.array), str)
+        are_texts = all(self.array in r and is_text(e) for r, e in zip(rows, entries, strict=True))
+        if not are_texts:
+            values = list(map(self.entry, rows, entries))
+            first, new = (old or [None])[0], values[0]
+            if isinstance(first, dict) and isinstance(new, dict):
+                same = first.keys() & new.keys() & item.keys()
+                item |= {key: new[key] for key in same if item[key] == first[key]}
+            item[self.array] = values
             return
-        old, new = (self.entries(item) or [{}])[0], self.entry(rows[0], entries[0])
-        if isinstance(old, dict) and isinstance(new, dict):
-            same = [key for key in old.keys() & new.keys() if key in item and item[key] == old[key]]
-            item |= {key: new[key] for key in same}
-        super().put(item, rows, entries)
-
-    def text(self, row, key):
-        value = super().text(row, key)
-        return " ".join(value) if key == self.array and isinstance(value, list) else value
-
-    def keys(self, entry):
-        return _ARRAYS.get(len(entry), ())
+        beside = {} if rows or not all(map(is_text, old)) else columns(item, len(old))
+        for key in {self.array: 0} | beside | dict.fromkeys(key for row in rows for key in row):
+            item[key] = [row.get(key) for row in rows]
+        if is_one and rows:
+            item[self.array], *item[self.others] = item[self.array]
 
     def row(self, entry):
-        tokens = [entry] if isinstance(entry, str) else entry
-        return {"text": " ".join(tokens)} if is_text(entry) else super().row(entry)
+        if is_text(entry):
+            return {"text": entry if isinstance(entry, str) else " ".join(entry)}
+        if isinstance(entry, list) and len(entry) in _FIELDS and isinstance(entry[0], str):
+            return dict(zip(_FIELDS[len(entry)], entry, strict=True))
+        return entry
 
     def entry(self, row, read):
         if isinstance(read, list) and not is_text(read):
-            return super().entry(row, read)
+            return [row.get(name) for name in _FIELDS[len(read)]]
         return read if row == self.row(read) else row
+
+    def text(self, row, key):
+        text = super().text(row, key)
+        return " ".join(text) if key == self.array and isinstance(text, list) else text
 
 
 class Translations(Lists):
@@ -335,22 +306,23 @@ class Translations(Lists):
     """
 
     is_stripped = True
-    takes_several = False
 
     def rows(self, item):
         texts = item.get(self.array)
         is_ours = isinstance(texts, list) and all(isinstance(text, str) for text in texts)
-        return super().rows(item) if is_ours and "scores" in item else None
-
-    def fields(self, row, text):
-        score = row.get("scores")
-        first = score[0] if isinstance(score, list) and score else score
-        return super().fields(row, text) | {"scores": first}
+        rows = super().rows(item) if is_ours and "scores" in item else None
+        for row in rows or ():
+            if isinstance(row.get("scores"), list) and row["scores"]:
+                row["scores"], *row["more"] = row["scores"]
+        return rows
 
     def put(self, item, rows, entries):
-        super().put(item, rows, entries)
         if rows and isinstance(item.get("score"), (int, float)):
-            item["score"] = self.fields(rows[0], self.array)["scores"]
+            item["score"] = rows[0].get("scores")
+        for row in rows:
+            if "more" in row:
+                row["scores"] = [row.get("scores"), *row.pop("more")]
+        super().put(item, rows, entries)
 
 
 def text_key(row: Row) -> str:
@@ -361,9 +333,8 @@ def text_key(row: Row) -> str:
     if key is None:
         raise InputError(f'a hypothesis has no "text": {shown(row)}')
     if isinstance(row.get("text"), str) and row["text"] != row[key]:
-        raise InputError(
-            f'"text" may be the hypothesis, or the reference of "{key}": keep one of them'
-        )
+        rule = f'"text" may be the hypothesis, or the reference of "{key}": keep one of them'
+        raise InputError(rule)
     return key
 
 

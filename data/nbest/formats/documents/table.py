@@ -1,4 +1,4 @@
-"""Tools that write N-best lists as JSON, a row each: where their lists are, and their names.
+"""The tools that write N-best lists as JSON, a row each: what a file holds, where lists are.
 
 docs/nbest.md names the tools, and the sources in which their layouts were checked.
 """
@@ -6,41 +6,21 @@ docs/nbest.md names the tools, and the sources in which their layouts were check
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tta.data.nbest.fields import HYPOTHESES, IDS, LISTS, REFERENCES, SCORES, TRANSCRIPTS, named
-from tta.data.nbest.formats.documents.layouts import (
-    Choices,
-    Layout,
-    Lists,
-    Numbered,
-    Outputs,
-    Pairs,
-    Row,
-    Translations,
-    columns,
-)
+from tta.data.nbest.formats.documents import layouts
+from tta.data.nbest.formats.documents.layouts import Layout, Lists, Row
 from tta.errors import InputError, shown
-
-if TYPE_CHECKING:
-    from tta.data.nbest.formats.base import Source
 
 KeyPath = tuple[str | int, ...]
 
 MAX_DEPTH = 20  # of a list in a record
 # Values of these keys say that a result is not the last one for its audio.
 _INTERIM = {"isFinal": False, "is_final": False, "final": False, "IsPartial": True}
-# Arrays of hypotheses with these names belong to the format jsonl.
-_OTHERS = ("hypotheses", "nbest", "hyps")
 # Scores of Hugging Face's `generate`, whose texts have no name of their own.
 _GENERATED = "sequences_scores"
-
-# How files of each format begin, or what they have.
-_UTTS = re.compile(r'\s*\{\s*"utts"\s*:\s*\{')
-_OBJECTS = re.compile(r'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\{')
-_LISTS = re.compile(rf'"({"|".join(LISTS)})"\s*:\s*\[')
-_INPUT = re.compile(r'"(input|nhyps_base|hypothesis|input1)"\s*:\s*\[|"input1"\s*:')
-_ONE_BEST = re.compile(r'"(transcripts?|alternatives?|NBest|recognizedPhrases|DisplayText)"\s*:')
+_ARRAY_OF_LISTS = rf'"({"|".join(LISTS)})"\s*:\s*\['
 
 
 @dataclass(frozen=True)
@@ -48,50 +28,47 @@ class Tool:
     """How a tool writes a file of lists.
 
     Attributes:
-        layout: one phrase that shows the format, for error messages.
         layouts: those of its lists.
-        new: a record of a new list with one hypothesis, from which new ones are made. What is None
-            is left out if the list has none.
-        file: what the file holds: "records", one after another or in an array, in which "array" has
-            new ones; "lines", a record each; or "objects" by their ids, perhaps `inside` an object of that key.
+        new: a record with one hypothesis, from which new ones are made. What stays None is left
+            out.
+        shown: one phrase that shows the format, for error messages.
+        file: "records", one after another or in an array; "array", the same, but new ones are in
+            an array; "lines", a record each; or "objects" by their ids.
+        inside: the key of the object of the "objects".
         anywhere: whether records have several lists, at any depth; else one, which may be inside an
             object of the record.
-        matches, missing: as in `Format`.
+        matches, missing: as in `Format`; None is whether the first records have such lists.
     """
 
-    layout: str
     layouts: tuple[Layout, ...]
     new: Row
+    shown: str = ""
     file: str = "records"
     inside: str = ""
     anywhere: bool = False
-    reads_folders: bool = False
-    has_known_scores: bool = False
-    matches: Callable[["Source"], bool] | None = None
-    missing: Callable[["Source"], str | None] = lambda source: None
+    matches: Callable[[Any], bool] | None = None
+    missing: Callable[[Any], str | None] = lambda source: None
 
     @property
     def arrays(self) -> str:
         """The keys of the arrays of hypotheses, in words."""
         return " or ".join(dict.fromkeys(f'"{one.array}"' for one in self.layouts))
 
-    @property
-    def is_streamed(self) -> bool:
-        return self.file == "lines"
-
-    @property
-    def score_kind(self) -> str:
-        return "log_probability" if self.layouts[0].sign > 0 else "cost"
-
     def find(self, record: Row) -> list[tuple[KeyPath, Layout]]:
         """Where the lists of a record are, and their layouts; without interim results."""
         if self.anywhere:
             return list(find_lists(record, self.layouts))
-        if self.file == "objects":
-            return [((), self.layouts[0])]
-        if layout := _layout_of(record, self.layouts):
-            return [((), layout)]
-        found = list(_walk(record, lambda item: _layout_of(item, self.layouts, list), dict))
+
+        def layout_of(item):
+            return next((one for one in self.layouts if one.array in item), None)
+
+        def inner(item):
+            is_list = any(isinstance(item.get(one.array), list) for one in self.layouts)
+            return layout_of(item) if is_list else None
+
+        if here := layout_of(record) or _generated(record, self.layouts[0]):
+            return [((), here)]
+        found = list(_walk(record, inner, dict))
         if len(found) > 1:
             paths = [".".join(map(str, path)) for path, _ in found]
             raise InputError(f"lists inside {shown(paths)}: expected one")
@@ -99,52 +76,52 @@ class Tool:
 
 
 def find_lists(
-    record: Any, layouts: Sequence[Layout], is_final: bool = True
+    record: Any, kinds: Sequence[Layout], is_final: bool = True
 ) -> Iterator[tuple[KeyPath, Layout]]:
     """Yields where lists are, at any depth, in their order; no interim results if `is_final`."""
 
     def layout_of(item):
         if is_final and any(item.get(key) is value for key, value in _INTERIM.items()):
             return False
-        return next((one for one in layouts if one.rows(item) is not None), None)
+        return next((one for one in kinds if one.rows(item) is not None), None)
 
     return _walk(record, layout_of, (dict, list))
 
 
 def _walk(value, layout_of, kinds, path=()):
     """Yields the paths of objects with a layout, and it. False is none, and none is inside it."""
-    if len(path) > MAX_DEPTH:
-        return
     found = layout_of(value) if isinstance(value, dict) else None
-    if found is not None:
-        yield from [(path, found)] if found else []
+    if found:
+        yield path, found
+    if found is not None or len(path) == MAX_DEPTH:
         return
     for key, one in value.items() if isinstance(value, dict) else enumerate(value):
         if isinstance(one, kinds):
             yield from _walk(one, layout_of, kinds, (*path, key))
 
 
-def _layout_of(item, layouts, kind=object):
-    """The layout of the first of their arrays that an object has, if one is of that kind."""
-    if any(isinstance(item.get(one.array), kind) for one in layouts if one.array in item):
-        return next(one for one in layouts if one.array in item)
-    if kind is list or not isinstance(item.get(_GENERATED), list) or not item[_GENERATED]:
-        return None
-    arrays = columns(item, len(item[_GENERATED]))
+def _generated(item, layout):
+    """The layout of the only array of as many texts as there are scores, or None."""
+    scores = item.get(_GENERATED)
+    arrays = layouts.columns(item, len(scores)) if isinstance(scores, list) and scores else {}
     texts = [name for name, array in arrays.items() if all(isinstance(x, str) for x in array)]
     if len(texts) > 1:
         raise InputError(f"the hypotheses may be {' or '.join(texts)}: call them hypotheses")
-    return replace(layouts[0], array=texts[0]) if texts else None
+    return replace(layout, array=texts[0]) if texts else None
 
 
 def layout_format_of(record: Any) -> str | None:
     """The name of the format with lists anywhere in a record whose lists it has, or None."""
-    if not isinstance(record, dict) or any(map(_is_other, map(record.get, _OTHERS))):
-        return None
+    arrays = map(record.get, ("hypotheses", "nbest", "hyps")) if isinstance(record, dict) else ()
+    hypotheses = [one for array in arrays if isinstance(array, list) for one in array]
+    if not isinstance(record, dict) or any(
+        isinstance(one, str) or (isinstance(one, dict) and "text" in one) for one in hypotheses
+    ):
+        return None  # of the format jsonl
     for name in ("responses", "nemo", "sockeye"):
-        found = find_lists(record, TOOLS[name].layouts)
-        if any(layout.entries(value_at(record, path)) for path, layout in found):
-            return name
+        for path, layout in find_lists(record, TOOLS[name].layouts):
+            if layout.entries(value_at(record, path)):
+                return name
     return None
 
 
@@ -155,15 +132,9 @@ def value_at(record: Any, path: KeyPath) -> Any:
     return record
 
 
-def _is_other(array):
-    return isinstance(array, list) and any(
-        isinstance(one, str) or (isinstance(one, dict) and "text" in one) for one in array
-    )
-
-
 def _is_dict(source):
     # The files of ESPnet 1 have one more level, called "utts".
-    if not _OBJECTS.match(source.start) or _UTTS.match(source.start):
+    if not re.match(r'\s*\{\s*(?!"utts"\s*:\s*\{)"(?:[^"\\]|\\.)*"\s*:\s*\{', source.start):
         return False
     objects = [value for value in source.values if isinstance(value, dict)]
     entries = [entry for value in objects for entry in value.values()]
@@ -172,119 +143,97 @@ def _is_dict(source):
 
 
 def _is_jsonl(source):
-    line = source.head[0].lstrip()
-    is_list = _LISTS.search(line) or f'"{_GENERATED}"' in line
-    return bool(line.startswith("{") and not source.layouts and is_list)
+    pattern = rf'\s*\{{.*?({_ARRAY_OF_LISTS}|"{_GENERATED}")'
+    return bool(re.match(pattern, source.head[0]) and not source.layouts)
 
 
-def _lacks_lines(source):
-    if not source.start.lstrip().startswith(("{", "[")):
+def _is_hyporadise(source):
+    if re.search(_ARRAY_OF_LISTS, source.start):
+        return False
+    records = [value if isinstance(value, dict) else {} for value in source.values]
+    columns = [[record.get("texts"), record.get("scores")] for record in records]
+    if columns and not source.layouts and all(
+        isinstance(texts, list) and isinstance(scores, list) and len(texts) == len(scores)
+        for texts, scores in columns
+    ):  # fmt: skip
+        return True
+    key = r'"(input|nhyps_base|hypothesis|input1)"\s*:\s*\[|"input1"\s*:'
+    return bool(re.match(rf'(?s)\s*(\[.*"input"|[{{\[].*({key}))', source.start))
+
+
+def _lacks_hypotheses(source):
+    if not re.match(r"\s*[{\[]", source.start):
         return None
-    if _LISTS.search(source.start):
+    if re.search(_ARRAY_OF_LISTS, source.start):
         return "each list as one object on its own line"
     one_object_per_line = len(source.head) > 1 and source.head[0].rstrip().endswith("}")
     has_id = any(isinstance(v, dict) and named(v, IDS) is not None for v in source.values[:1])
     return 'the key "hypotheses"' if one_object_per_line or has_id else None
 
 
-def _is_hyporadise(source):
-    start = source.start.lstrip()
-    if _LISTS.search(start):
-        return False
-    columns = [
-        [v.get(key) if isinstance(v, dict) else 0 for key in ("texts", "scores")]
-        for v in source.values
-    ]
-    if columns and not source.layouts and all(
-        isinstance(texts, list) and isinstance(scores, list) and len(texts) == len(scores)
-        for texts, scores in columns
-    ):  # fmt: skip
-        return True
-    is_found = _INPUT.search(start) or (start.startswith("[") and '"input"' in start)
-    return bool(start.startswith(("{", "[")) and is_found)
-
-
-def _lacks_input(source):
-    is_array = source.start.lstrip().startswith("[") and not _LISTS.search(source.start)
-    return 'the key "input" of an object, with an array of hypotheses' if is_array else None
-
-
-def _lacks_alternatives(source):
-    if not _ONE_BEST.search(source.start):
-        return None
-    return f"{TOOLS['responses'].arrays} with several texts; ask the service for alternatives"
+def _lacks(what, pattern):
+    """What files that begin with a pattern lack."""
+    return lambda source: what if re.match(rf"(?s)\s*{pattern}", source.start) else None
 
 
 TOOLS = {
     "espnet1": Tool(
-        '{"utts": {"utt": {"output": [{"rec_text": "...", "score": -1.2, "text": ref}]}}}',
-        (Outputs("output", ("rec_text",), SCORES),),
+        (layouts.Outputs("output", ("rec_text",), SCORES),),
         {"output": [{"rec_text": "", "name": "", "score": None, "text": None}]},
+        '{"utts": {"utt": {"output": [{"rec_text": "...", "score": -1.2, "text": ref}]}}}',
         file="objects",
         inside="utts",
-        matches=lambda source: bool(_UTTS.match(source.start)),
+        matches=lambda source: bool(re.match(r'\s*\{\s*"utts"\s*:\s*\{', source.start)),
     ),
     "dict": Tool(
-        '{"utt": {"hyp_1": {"score": -1.2, "text": "..."}, ..., "ref": "..."}}',
-        (Numbered("", references=("ref",)),),
+        (layouts.Numbered("", references=("ref",)),),
         {"hyp_1": {"score": None, "text": ""}},
+        '{"utt": {"hyp_1": {"score": -1.2, "text": "..."}, ..., "ref": "..."}}',
         file="objects",
         matches=_is_dict,
-        missing=lambda source: (
-            'an object with the keys "hyp_1", "hyp_2" ... for each id'
-            if source.start.lstrip().startswith("{")
-            else None
-        ),
+        missing=_lacks('an object with the keys "hyp_1", "hyp_2" ... for each id', r"\{"),
     ),
     "jsonl": Tool(
-        'one list per line: {"id", "hypotheses": [{"text", "score"}, ...], "reference"}',
-        tuple(Lists(key, scores=("scores", *SCORES, _GENERATED)) for key in LISTS),
+        tuple(
+            Lists(array, scores=("scores", *SCORES, _GENERATED), references=REFERENCES)
+            for array in LISTS
+        ),
         {"id": None, "hypotheses": [{"score": None, "text": ""}]},
+        'one list per line: {"id", "hypotheses": [{"text", "score"}, ...], "reference"}',
         file="lines",
-        reads_folders=True,
         matches=_is_jsonl,
-        missing=_lacks_lines,
+        missing=_lacks_hypotheses,
     ),
+    # HyPoradise and data sets made after it; `texts` are those of `tta.integrations`.
     "hyporadise": Tool(
-        '[{"input": ["...", ...], "output": "reference", "score": [...]}, ...]',
         tuple(
             Lists(
-                key,
+                array,
                 scores=(*SCORES, "scores"),
                 references=("output", "caption", "transcription", *REFERENCES),
-                others="input2" if key == "input1" else "",
+                others="input2" if array == "input1" else "",
             )
-            for key in ("input", "nhyps_base", "hypothesis", "input1", "texts")
+            for array in ("input", "nhyps_base", "hypothesis", "input1", "texts")
         ),
         {"id": None, "input": [""]},
+        '[{"input": ["...", ...], "output": "reference", "score": [...]}, ...]',
         file="array",
         matches=_is_hyporadise,
-        missing=_lacks_input,
+        missing=_lacks(
+            'the key "input" of an object, with an array of hypotheses',
+            rf"\[(?!.*{_ARRAY_OF_LISTS})",
+        ),
     ),
     "nemo": Tool(
-        'JSON records with arrays "beams"',
         (
-            Pairs("beams", ("text",), best="pred_text", references=("text",)),
-            Layout(
-                "beams", (*TRANSCRIPTS, *HYPOTHESES), best="pred_text", references=("text",)
-            ),
+            layouts.Pairs("beams", ("text",), best="pred_text", references=("text",)),
+            Layout("beams", (*TRANSCRIPTS, *HYPOTHESES), best="pred_text", references=("text",)),
         ),
         {"id": None, "text": None, "pred_text": None, "beams": [["", None]]},
         anywhere=True,
-        has_known_scores=True,  # of any sign
-        reads_folders=True,
     ),
     "sockeye": Tool(
-        'JSON records with arrays "translations"',
-        (
-            Translations(
-                "translations",
-                scores=("scores",),
-                best="translation",
-                references=("reference", "ref", "references"),
-                sign=-1,
-            ),
-        ),
+        (layouts.Translations("translations", scores=("scores",), best="translation", sign=-1),),
         {
             "id": None,
             "reference": None,
@@ -293,11 +242,8 @@ TOOLS = {
             "scores": [None],
         },
         anywhere=True,
-        reads_folders=True,
     ),
     "responses": Tool(
-        'JSON records with arrays "alternatives" or "Alternatives" or "alternative" or "NBest" or '
-        '"nBest" or "hypotheses" or "choices" or "outputs"',
         (
             # Google, Amazon Transcribe (segments), Deepgram, IBM Watson
             Layout("alternatives", ("transcript",)),
@@ -313,13 +259,14 @@ TOOLS = {
             # gst-kaldi-nnet2-online and its server
             Layout("hypotheses", ("transcript", "utterance"), ("score", "likelihood")),
             # OpenAI's interface, and vLLM
-            Choices("choices", ("text",), ("score", "logprob")),
+            layouts.Choices("choices", ("text",), ("score", "logprob")),
             Layout("outputs", ("text",)),
         ),
         {"id": None, "reference": None, "results": [{"alternatives": [{"transcript": ""}]}]},
         anywhere=True,
-        has_known_scores=True,  # those of Vosk have any sign
-        reads_folders=True,
-        missing=_lacks_alternatives,
+        missing=_lacks(
+            "arrays of several texts; ask the service for alternatives",
+            r'.*"(transcripts?|alternatives?|NBest|recognizedPhrases|DisplayText)"\s*:',
+        ),
     ),
 }
