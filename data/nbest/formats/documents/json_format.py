@@ -162,21 +162,17 @@ class JsonFormat(Format):
             for label, row, entry in zip(layout.labels(item), rows, entries, strict=False):
                 with located(label):
                     key = text or text_key(row)
-                    fields = {name: value for name, value in row.items() if name != key}
+                    fields = {k: v for k, v in row.items() if k != key}
                     score, features = read_scores(fields, collector, scores)
-                others.append(fields)
-                extra = {
-                    "row": row,
-                    "entry": entry,
-                    "text": key,
-                    "score": score_key(fields, scores),
-                }
+                names = {"text": key, "score": score_key(fields, scores)}
+                extra = {"row": row, "entry": entry} | names
                 one = layout.text(row, key), layout.signed(score), {self.name: extra}, features
                 hypotheses.append(Hypothesis(*one))
-            # What a new hypothesis of this list has.
-            first = {"entry": "" if text == layout.array else {}, "text": text or "text"}
-            first |= {"score": score_key({}, scores)} | (extra if rows else {})
-            kept["new"] = first | {"row": {}}
+                others.append(fields)
+            if not rows:
+                extra = {"entry": "" if text == layout.array else {}, "text": text or "text"}
+                extra["score"] = score_key({}, scores)
+            kept["new"] = extra | {"row": {}}  # what a new hypothesis of this list has
         holders, key = (layout or self.tool.layouts[0]).holders(item, record)
         kept |= {"record": record, "path": path, "layout": layout}
         found = ranked(hypotheses, others)
@@ -184,17 +180,16 @@ class JsonFormat(Format):
 
     def write(self, lists, stream):
         pairs = ((one, self.extra_of(one) or self._new(one)) for one in lists)
-        groups = ([pair] for pair in pairs)
+        groups: Any = ([pair] for pair in pairs)
         if self.tool.anywhere:
             by_record = itertools.groupby(pairs, lambda pair: id(pair[1]["record"]))
             groups = (list(group) for _, group in by_record)
-        records = ((self._record(group), group[0][1].get("place")) for group in groups)
+        made = ((self._record(group), *group[0]) for group in groups)
         if self.tool.file == "objects":
-            names = (one.utterance_id for one in lists)
-            document = {name: record for name, (record, _) in zip(names, records, strict=True)}
+            document = {one.utterance_id: record for record, one, _ in made}
             dump_json({self.tool.inside: document} if self.tool.inside else document, stream, 1)
         else:
-            dump_records(_folded(records), stream)
+            dump_records(_folded((record, kept["place"]) for record, _, kept in made), stream)
 
     def _new(self, nbest):
         """What is kept of a list that was read from the record of a new one."""
@@ -236,10 +231,10 @@ class JsonFormat(Format):
 
     def _put(self, item, before, nbest, kept):
         """Replaces the hypotheses of an object, and the texts that repeat the best one."""
-        layout, rows = kept["layout"], []
+        layout, rows, entries = kept["layout"], [], []
         old_key, _ = layout.names(before, layout.entries(item))
-        extras = [self.extra_of(one) or kept["new"] for one in nbest.hypotheses]
-        for hypothesis, one in zip(nbest.hypotheses, extras, strict=True):
+        for hypothesis in nbest.hypotheses:
+            one = self.extra_of(hypothesis) or kept["new"]
             row, key = dict(one["row"]), one["text"]
             is_same = key in row and layout.text(row, key) == hypothesis.text
             if not is_same or "is_new" in kept:
@@ -247,7 +242,7 @@ class JsonFormat(Format):
             if hypothesis.score is not None:
                 row[one["score"]] = layout.signed(float(hypothesis.score))
             rows.append(row)
-        entries = [one["entry"] for one in extras]
+            entries.append(one["entry"])
         layout.put(item, rows, entries)
         if layout.best and rows:
             key, _ = layout.names(rows, entries)

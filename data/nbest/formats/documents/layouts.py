@@ -96,7 +96,7 @@ class Layout:
         """A score of the file as one in memory, and back."""
         return score if score is None or self.sign > 0 else 0.0 - score
 
-    def holders(self, item: Row, record: Row) -> tuple[list[Row], str | None]:
+    def holders(self, item: Row, record: Row) -> tuple[list[Row], Any]:
         """The objects that have the reference, and its key in them; None if none has."""
         for one in (item, record):
             values = [key for key, value in one.items() if value is not None]
@@ -233,7 +233,7 @@ class Lists(Layout):
 
     is_stripped = False
 
-    def entries(self, item):
+    def entries(self, item) -> Any:
         first, others = item.get(self.array), item.get(self.others, [])
         if not self.others or isinstance(first, list):
             return first
@@ -310,7 +310,7 @@ class Translations(Lists):
     def rows(self, item):
         texts = item.get(self.array)
         is_ours = isinstance(texts, list) and all(isinstance(text, str) for text in texts)
-        rows = super().rows(item) if is_ours and "scores" in item else None
+        rows: Any = super().rows(item) if is_ours and "scores" in item else None
         for row in rows or ():
             if isinstance(row.get("scores"), list) and row["scores"]:
                 row["scores"], *row["more"] = row["scores"]

@@ -37,7 +37,7 @@ class Tool:
         inside: the key of the object of the "objects".
         anywhere: whether records have several lists, at any depth; else one, which may be inside an
             object of the record.
-        matches, missing: as in `Format`; None is whether the first records have such lists.
+        matches, missing: as in `Format`. None is whether a first record has such lists.
     """
 
     layouts: tuple[Layout, ...]
@@ -58,21 +58,18 @@ class Tool:
         """Where the lists of a record are, and their layouts; without interim results."""
         if self.anywhere:
             return list(find_lists(record, self.layouts))
-
-        def layout_of(item):
-            return next((one for one in self.layouts if one.array in item), None)
-
-        def inner(item):
-            is_list = any(isinstance(item.get(one.array), list) for one in self.layouts)
-            return layout_of(item) if is_list else None
-
-        if here := layout_of(record) or _generated(record, self.layouts[0]):
+        if here := self._layout_of(record, object) or _generated(record, self.layouts[0]):
             return [((), here)]
-        found = list(_walk(record, inner, dict))
+        found = list(_walk(record, lambda item: self._layout_of(item, list), dict))
         if len(found) > 1:
             paths = [".".join(map(str, path)) for path, _ in found]
             raise InputError(f"lists inside {shown(paths)}: expected one")
         return found or [((), self.layouts[0])]
+
+    def _layout_of(self, item, kind):
+        """The layout of an object that has an array of lists, which is of that kind."""
+        found = [one for one in self.layouts if one.array in item]
+        return found[0] if any(isinstance(item[one.array], kind) for one in found) else None
 
 
 def find_lists(
@@ -112,16 +109,15 @@ def _generated(item, layout):
 
 def layout_format_of(record: Any) -> str | None:
     """The name of the format with lists anywhere in a record whose lists it has, or None."""
-    arrays = map(record.get, ("hypotheses", "nbest", "hyps")) if isinstance(record, dict) else ()
-    hypotheses = [one for array in arrays if isinstance(array, list) for one in array]
-    if not isinstance(record, dict) or any(
-        isinstance(one, str) or (isinstance(one, dict) and "text" in one) for one in hypotheses
-    ):
-        return None  # of the format jsonl
-    for name in ("responses", "nemo", "sockeye"):
-        for path, layout in find_lists(record, TOOLS[name].layouts):
-            if layout.entries(value_at(record, path)):
-                return name
+    record = record if isinstance(record, dict) else {}
+    arrays = [record.get(name) for name in ("hypotheses", "nbest", "hyps")]
+    for one in (one for array in arrays if isinstance(array, list) for one in array):
+        if isinstance(one, str) or (isinstance(one, dict) and "text" in one):
+            return None  # of the format jsonl
+    for name, tool in TOOLS.items():
+        lists = find_lists(record, tool.layouts) if tool.anywhere else ()
+        if any(layout.entries(value_at(record, path)) for path, layout in lists):
+            return name
     return None
 
 
@@ -224,25 +220,6 @@ TOOLS = {
             rf"\[(?!.*{_ARRAY_OF_LISTS})",
         ),
     ),
-    "nemo": Tool(
-        (
-            layouts.Pairs("beams", ("text",), best="pred_text", references=("text",)),
-            Layout("beams", (*TRANSCRIPTS, *HYPOTHESES), best="pred_text", references=("text",)),
-        ),
-        {"id": None, "text": None, "pred_text": None, "beams": [["", None]]},
-        anywhere=True,
-    ),
-    "sockeye": Tool(
-        (layouts.Translations("translations", scores=("scores",), best="translation", sign=-1),),
-        {
-            "id": None,
-            "reference": None,
-            "translation": None,
-            "translations": [""],
-            "scores": [None],
-        },
-        anywhere=True,
-    ),
     "responses": Tool(
         (
             # Google, Amazon Transcribe (segments), Deepgram, IBM Watson
@@ -268,5 +245,24 @@ TOOLS = {
             "arrays of several texts; ask the service for alternatives",
             r'.*"(transcripts?|alternatives?|NBest|recognizedPhrases|DisplayText)"\s*:',
         ),
+    ),
+    "nemo": Tool(
+        (
+            layouts.Pairs("beams", ("text",), best="pred_text", references=("text",)),
+            Layout("beams", (*TRANSCRIPTS, *HYPOTHESES), best="pred_text", references=("text",)),
+        ),
+        {"id": None, "text": None, "pred_text": None, "beams": [["", None]]},
+        anywhere=True,
+    ),
+    "sockeye": Tool(
+        (layouts.Translations("translations", scores=("scores",), best="translation", sign=-1),),
+        {
+            "id": None,
+            "reference": None,
+            "translation": None,
+            "translations": [""],
+            "scores": [None],
+        },
+        anywhere=True,
     ),
 }

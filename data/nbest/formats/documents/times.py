@@ -33,8 +33,7 @@ def word_times(row: Mapping[str, Any]) -> list[TimedWord] | None:
         entries = row.get(key)
         if isinstance(entries, list) and entries:
             with contextlib.suppress(LookupError, TypeError):
-                spoken = [one for one in entries if not _is_punctuation(one)]
-                return [(_word(one), *_times(one)) for one in spoken]
+                return [(_word(one), *_times(one)) for one in entries if not _is_mark(one)]
     return None
 
 
@@ -63,7 +62,7 @@ def _word(entry):
     return next((text for text in texts if isinstance(text, str)), "")
 
 
-def _is_punctuation(entry):
+def _is_mark(entry):
     return isinstance(entry, Mapping) and entry.get("type") == "punctuation"
 
 
