@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, TextIO
 
-from tta.data.nbest.formats.documents.layouts import TimedWord, layout_format_of
+from tta.data.nbest.formats.documents.table import layout_format_of
+from tta.data.nbest.formats.documents.times import TimedWord
 from tta.data.nbest.lists import Hypothesis, ListCollector, NBestList
 from tta.data.text.json_text import iter_json
 from tta.errors import InputError, shown
@@ -67,7 +68,7 @@ class Source:
 
     @functools.cached_property
     def layouts(self) -> set[str]:
-        """The names in `LAYOUTS` of the values that have lists in one of these layouts."""
+        """The names of the formats with lists anywhere in a record whose lists the values have."""
         return {name for value in self.values if (name := layout_format_of(value)) is not None}
 
     @functools.cached_property

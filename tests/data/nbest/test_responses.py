@@ -1,11 +1,17 @@
 """Responses of services and results of decoders in JSON: what is read, and what is written back."""
 
 import dataclasses
+import io
 import json
+from functools import partial
 
 import pytest
 
 from tta.data.nbest.files import read_nbest, write_nbest
+from tta.data.nbest.formats import FORMATS
+from tta.data.nbest.formats.documents.json_format import JsonFormat
+from tta.data.nbest.formats.documents.layouts import Layout
+from tta.data.nbest.formats.documents.table import Tool
 from tta.data.nbest.lists import Hypothesis, NBestList
 from tta.errors import InputError
 
@@ -486,3 +492,49 @@ def test_writing_changes_no_record_that_was_read(tmp_path):
     assert json.loads((tmp_path / "v.json").read_text()) != record
     write_nbest(tmp_path / "w.json", [one], "responses")
     assert json.loads((tmp_path / "w.json").read_text()) == record
+
+
+def test_a_row_of_the_table_is_a_format(tmp_path, monkeypatch):
+    layout = Layout("guesses", ("said",), ("cost",), best="top", sign=-1)
+    tool = Tool((layout,), {"id": None, "top": None, "guesses": [{"said": ""}]}, anywhere=True)
+    monkeypatch.setitem(FORMATS, "mine", partial(JsonFormat, tool=tool))
+    guesses = [{"cost": 1.5, "said": "a", "n": [1]}, {"cost": 2.5, "said": "b"}]
+    row = {"id": "u", "top": "a", "parts": [{"guesses": guesses, "ref": "r"}], "other": {"x": None}}
+    path = write(tmp_path, [row])
+    (one,) = read_nbest(path, "mine").lists
+    assert one == NBestList("u", (Hypothesis("a", -1.5), Hypothesis("b", -2.5)), "r")
+    turned = dataclasses.replace(one, hypotheses=one.hypotheses[::-1])
+    write_nbest(tmp_path / "out", [turned, dataclasses.replace(turned, extra=None)], "mine")
+    old, new = map(json.loads, (tmp_path / "out").read_text().splitlines())
+    assert old == row | {"parts": [{"guesses": guesses[::-1], "ref": "r"}]}
+    assert new["guesses"] == guesses[::-1]
+    assert (new["id"], new["top"], new["reference"]) == ("u", "b", "r")
+
+
+@pytest.mark.parametrize("inner", [True, False])
+def test_a_new_reference_replaces_the_old_one(tmp_path, inner):
+    row = {"id": "u", "results": [google("a", "b")]}
+    (row["results"][0] if inner else row)["ref"] = "old"
+    (one,) = read_nbest(write(tmp_path, [row])).lists
+    write_nbest(tmp_path / "out", [dataclasses.replace(one, reference="new")], "responses")
+    assert json.loads((tmp_path / "out").read_text()) == json.loads(
+        json.dumps(row).replace("old", "new")
+    )
+
+
+def test_a_list_without_hypotheses_has_no_scores(tmp_path):
+    path = tmp_path / "u.jsonl"
+    path.write_text('{"id": "u", "hyps": ["a", "b"], "scores": [-1, -2]}\n{"id": "v", "hyps": ["c"]'
+                    ', "scores": [-1]}\n')  # fmt: skip
+    one, other = read_nbest(path).lists
+    empty = dataclasses.replace(one, hypotheses=())
+    write_nbest(tmp_path / "out.jsonl", [empty, other], "jsonl")
+    assert read_nbest(tmp_path / "out.jsonl").lists == [empty, other]
+
+
+def test_lists_of_several_files_are_several_records(tmp_path):
+    for name, record in {"u": {}, "v": {"results": [google("a")]}}.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps(record))
+    stream = io.StringIO()
+    write_nbest(stream, read_nbest(tmp_path).lists, "responses")
+    assert stream.getvalue() == f"{{}}\n{json.dumps({'results': [google('a')]})}\n"

@@ -306,7 +306,7 @@ def test_a_ctm_has_the_times_of_the_words(tmp_path, monkeypatch):
     ],
 )  # fmt: skip
 def test_times_of_words_in_responses(row):
-    from tta.data.nbest.formats.documents.layouts import word_times
+    from tta.data.nbest.formats.documents.times import word_times
 
     ((word, *times),) = word_times(row) or ()
     assert (word, times) == ("a", pytest.approx([1.5, 2.0]))

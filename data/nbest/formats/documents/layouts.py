@@ -1,138 +1,124 @@
-"""Where the JSON of each tool has its N-best lists: a table of layouts.
+"""How a list stands in JSON. A layout reads hypotheses as rows, their fields by name, and back."""
 
-A list is an object with an array of hypotheses, anywhere in a record. docs/nbest.md names the
-tools, and the sources in which their layouts were checked.
-"""
-
-import contextlib
+import itertools
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tta.data.nbest.fields import HYPOTHESES, TRANSCRIPTS
-from tta.data.nbest.formats.json_hypotheses import check_arrays, columns
-from tta.data.nbest.lists import parse_number
+from tta.data.nbest.fields import HYPOTHESES, PARTS, SCORES, TRANSCRIPTS, named, score_key
+from tta.data.text.json_text import expect
+from tta.errors import InputError, shown
 
-KeyPath = tuple[str | int, ...]
-TimedWord = tuple[str, float, float]  # its start and its end in seconds
-
-# Values of these keys say that a result is not the last one for its audio.
-_INTERIM = {"isFinal": False, "is_final": False, "final": False, "IsPartial": True}
-# Arrays of hypotheses with these names belong to the format jsonl.
-_OTHERS = ("hypotheses", "nbest", "hyps")
-MAX_DEPTH = 20  # of a list in a record
+Row = dict[str, Any]
+_NUMBERED = re.compile(r"hyp_[0-9]{1,9}")
+# The fields of a hypothesis that is an array, by its length: a pair, or a beam of pyctcdecode.
+_FIELDS = {
+    2: ("text", "score"),
+    5: ("text", "last_lm_state", "text_frames", "logit_score", "lm_score"),
+}
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Objects with an array of hypotheses, which are objects: `{"alternatives": [{"text"}]}`.
+    """An array of objects: `{"alternatives": [{"transcript": "the cat"}, ...]}`.
 
     Attributes:
         array: the key of the array.
-        texts: keys of the text of a hypothesis. The first that all hypotheses of a list have
-            counts.
-        score: the key of the score, or None.
+        texts: keys of the text. The first that all hypotheses of a list have counts.
+        scores: names of the score; the first one with a value counts (see `read_scores`).
         best: the key beside the array that repeats the best text, or None. So do other keys that
             start with it and have that text.
-        references: keys of the reference, beside the array or in the record.
+        references: names of the reference, beside the array or in the record.
         sign: -1 if the scores are costs.
-        new: the keys around the object in a new record.
     """
 
     array: str
-    texts: tuple[str, ...]
-    score: str | None = None
+    texts: tuple[str, ...] = ()
+    scores: tuple[str, ...] = ("score",)
     best: str | None = None
     references: tuple[str, ...] = ("reference", "ref", "references")
     sign: int = 1
-    new: KeyPath = ()
 
-    def rows(self, item: dict[str, Any]) -> list[dict[str, Any]] | None:
+    end = ""  # of a new text
+    is_stripped = True  # Blanks around a text are not part of it.
+
+    def entries(self, item: Row) -> Any:
+        """The hypotheses as they are in an object; no list if it has none."""
+        return item.get(self.array)
+
+    def labels(self, item: Row) -> Iterable[str]:
+        """What errors call each hypothesis."""
+        return itertools.repeat("")
+
+    def check(self, item: Row, entries: list[Any]) -> None:
+        """Raises `InputError` if something in a list of this layout does not fit."""
+
+    def rows(self, item: Row) -> list[Row] | None:
         """The hypotheses of an object, or None if it is no list of this layout."""
-        found = item.get(self.array)
-        rows: list[Any] = [self.row(one) for one in found] if isinstance(found, list) else [None]
+        entries = self.entries(item)
+        rows: list[Any] = list(map(self.row, entries)) if isinstance(entries, list) else [None]
         if not all(isinstance(row, dict) for row in rows):
             return None
         is_ours = any(isinstance(row.get(key), str) for row in rows for key in self.texts)
-        return rows if is_ours or not any(found or ()) else None  # tools leave out empty texts
+        if any(entries) and not is_ours:  # tools leave out empty texts
+            return None
+        # Confidences of 0, if only the first hypothesis has another, are not set.
+        first, *others = [row.get("confidence") for row in rows] or [None]
+        if first and not any(others):
+            rows[1:] = [{k: v for k, v in row.items() if k != "confidence"} for row in rows[1:]]
+        return rows
 
-    def put(self, item: dict[str, Any], rows: list[dict[str, Any]]) -> None:
-        """Replaces the hypotheses of an object."""
-        item[self.array] = list(map(self.entry, rows))
+    def names(self, rows: list[Row], entries: list[Any]) -> tuple[str | None, Sequence[str]]:
+        """The key of the texts of a list, None if each has its own; and names of the score."""
+        shared = [key for key in self.texts if all(key in row for row in rows)]
+        return (shared or self.texts)[0], self.scores
+
+    def put(self, item: Row, rows: list[Row], entries: list[Any]) -> None:
+        """Replaces the hypotheses of an object; `entries` are those that were read."""
+        item[self.array] = list(map(self.entry, rows, entries))
 
     def row(self, entry: Any) -> Any:
-        """The entry of the array as an object; something else if it is no hypothesis."""
+        """A hypothesis as a row; something else if it is none."""
         return entry
 
-    def entry(self, row: dict[str, Any]) -> Any:
-        """The inverse of `row`."""
+    def entry(self, row: Row, read: Any) -> Any:
+        """The inverse of `row`; `read` is the entry that was read."""
         return row
 
-    def check(self, item: dict[str, Any]) -> None:
-        """Raises `InputError` if something in a list of this layout does not fit."""
+    def text(self, row: Row, key: str) -> Any:
+        """The text of a hypothesis; something else if it has none."""
+        text = row.get(key, "")
+        return text.strip() if self.is_stripped and isinstance(text, str) else text
 
-    def text_key(self, rows: Sequence[dict[str, Any]]) -> str:
-        """The key of the texts of a list."""
-        return next((key for key in self.texts if all(key in row for row in rows)), self.texts[0])
+    def signed(self, score: float | None) -> float | None:
+        """A score of the file as one in memory, and back."""
+        return score if score is None or self.sign > 0 else 0.0 - score
+
+    def holders(self, item: Row, record: Row) -> tuple[list[Row], Any]:
+        """The objects that have the reference, and its key in them; None if none has."""
+        for one in (item, record):
+            values = [key for key, value in one.items() if value is not None]
+            if (key := named(values, self.references)) is not None:
+                return [one], key
+        return [record], None
 
 
-@dataclass(frozen=True)
 class Pairs(Layout):
-    """Hypotheses are arrays of text and score: `{"beams": [["the cat", -3.2]]}`."""
+    """Arrays of text and score: `{"beams": [["the cat", -3.2], ...]}`."""
 
     def row(self, entry):
         if isinstance(entry, list) and len(entry) > 1 and isinstance(entry[0], str):
             return {"text": entry[0], "score": entry[1], "more": entry[2:]}
         return None
 
-    def entry(self, row):
+    def entry(self, row, read):
         return [row["text"], row.get("score"), *row.get("more", ())]
 
 
-@dataclass(frozen=True)
-class Columns(Layout):
-    """Arrays beside each other: `{"translations": ["the cat"], "scores": [[1.2]]}`.
-
-    A score may be an array, of which the first number counts.
-    """
-
-    def rows(self, item):
-        texts = item.get(self.array)
-        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-            return None
-        if self.score not in item:
-            return None
-        beside = columns(item, len(texts))
-        del beside[self.array]
-        rows = [
-            {"text": text} | {key: column[i] for key, column in beside.items()}
-            for i, text in enumerate(texts)
-        ]
-        for row in rows:
-            if isinstance(row.get(self.score), list) and row[self.score]:
-                row[self.score], *row["more"] = row[self.score]
-        return rows
-
-    def check(self, item):
-        check_arrays(item, (self.score or "",), len(item[self.array]))
-
-    def put(self, item, rows):
-        item[self.array] = [row["text"] for row in rows]
-        score = self.score or "scores"
-        item.setdefault(score, [None] * len(rows))
-        for key in dict.fromkeys(key for row in rows for key in row if key not in ("text", "more")):
-            item[key] = [row.get(key) for row in rows]
-        if any("more" in row for row in rows):
-            item[score] = [[row.get(score), *row.get("more", ())] for row in rows]
-        if rows and isinstance(item.get("score"), (int, float)) and score in rows[0]:
-            item["score"] = rows[0][score]
-
-
-@dataclass(frozen=True)
 class Choices(Layout):
-    """Hypotheses of a chat: `{"choices": [{"message": {"content": "..."}, "logprobs": {...}}]}`.
+    """Answers of a chat: `{"choices": [{"message": {"content": "..."}, "logprobs": {...}}]}`.
 
     The score is the sum of the tokens' log-probabilities. A new score is written as `score`.
     """
@@ -144,7 +130,7 @@ class Choices(Layout):
         text = {"text": message.get("content") or ""} if isinstance(message, dict) else {}
         return entry | text | _total(entry)
 
-    def entry(self, row):
+    def entry(self, row, read):
         entry = {key: value for key, value in row.items() if key != "logprob"}
         if isinstance(entry.get("message"), dict):
             entry["message"] = entry["message"] | {"content": entry.pop("text")}
@@ -152,7 +138,7 @@ class Choices(Layout):
         return entry if score == _total(entry).get("logprob") else entry | {"score": score}
 
 
-def _total(choice: dict[str, Any]) -> dict[str, Any]:
+def _total(choice: Row) -> Row:
     """`{"logprob": the sum of the log-probabilities of the tokens}`; {} if a token has none.
 
     What has no sum stays as it is, and is refused as a score.
@@ -171,159 +157,194 @@ def _total(choice: dict[str, Any]) -> dict[str, Any]:
         return {"logprob": values}
 
 
-# The names of formats -> their layouts. The first one is that of new records.
-LAYOUTS: dict[str, tuple[Layout, ...]] = {
-    "responses": (
-        # Google, Amazon Transcribe (segments), Deepgram, IBM Watson
-        Layout("alternatives", ("transcript",), new=("results", 0)),
-        # Amazon Transcribe, streaming
-        Layout("Alternatives", ("Transcript",)),
-        # SpeechRecognition with show_all
-        Layout("alternative", ("transcript",)),
-        # Azure: one phrase, and batches
-        Layout("NBest", ("Display", "ITN", "MaskedITN", "Lexical"), best="DisplayText"),
-        Layout("nBest", ("display", "itn", "maskedITN", "lexical")),
-        # Vosk, whose confidence is a log-likelihood
-        Layout("alternatives", ("text",), score="confidence"),
-        # gst-kaldi-nnet2-online and its server
-        Layout("hypotheses", ("transcript", "utterance"), score="likelihood"),
-        # OpenAI's interface, and vLLM
-        Choices("choices", ("text",)),
-        Layout("outputs", ("text",)),
-    ),
-    "nemo": (
-        Pairs("beams", ("text",), best="pred_text", references=("text",)),
-        Layout("beams", (*TRANSCRIPTS, *HYPOTHESES), "score", "pred_text", ("text",)),
-    ),
-    "sockeye": (Columns("translations", ("text",), score="scores", best="translation", sign=-1),),
-}
+class Outputs(Layout):
+    """ESPnet 1: `{"output": [{"rec_text": "a cat <eos>", "name": "target1[1]", "text": ref}]}`."""
+
+    end = " <eos>"
+
+    def check(self, item, entries):
+        for output in entries:
+            expect(expect(output, dict, "an output").get("rec_text"), str, '"rec_text"')
+        references = [output.get("text") for output in entries]
+        targets = {str(output.get("name", "")).partition("[")[0] for output in entries} - {""}
+        several = [one for one in references[1:] if one and one != references[0]]
+        if len(targets) > 1 or (several and references != [one["rec_text"] for one in entries]):
+            rule = "expected hypotheses of one target with one reference, such as one speaker"
+            raise InputError(f"{rule}, got {shown(sorted(targets))}, {shown(references)}")
+
+    def put(self, item, rows, entries):
+        item[self.array] = [row | {"name": f"target1[{n}]"} for n, row in enumerate(rows, 1)]
+
+    def holders(self, item, record):
+        return item[self.array] or [{}], "text"  # All hypotheses have the reference.
+
+
+class Numbered(Layout):
+    """Objects by number: `{"hyp_1": {"score": -3.2, "text": "the cat"}, ..., "ref": "..."}`."""
+
+    is_stripped = False
+
+    def labels(self, item):
+        return sorted(filter(_NUMBERED.fullmatch, item), key=lambda key: int(key[4:]))
+
+    def entries(self, item):
+        return [item[key] for key in self.labels(item)]
+
+    def check(self, item, entries):
+        numbers = [int(key[4:]) for key in self.labels(item)]
+        for number, following in itertools.pairwise(numbers):
+            if number == following:
+                raise InputError(f"duplicate hypothesis number {number}")
+        others = [key for key in item if not _NUMBERED.fullmatch(key)]
+        for key in others:
+            if isinstance(item[key], dict) and "text" in item[key]:
+                raise InputError(f"a hypothesis is called hyp_N, got {shown(key)}")
+        if {*others} - {*self.references} and not numbers:
+            raise InputError(f'expected keys "hyp_1", "hyp_2" ..., got {shown(others)}')
+
+    def rows(self, item):
+        return self.entries(item)
+
+    def names(self, rows, entries):
+        return None, SCORES
+
+    def put(self, item, rows, entries):
+        numbered = {f"hyp_{number}": row for number, row in enumerate(rows, 1)}
+        others = {key: value for key, value in item.items() if not _NUMBERED.fullmatch(key)}
+        references = {key: others.pop(key) for key in self.references if key in others}
+        item.clear()
+        item |= numbered | others | references
 
 
 @dataclass(frozen=True)
-class Found:
-    """A list in a record: where it is, its layout and its hypotheses."""
+class Lists(Layout):
+    """Texts, with arrays beside them: `{"hyps": ["the cat", ...], "scores": [-3.2, ...]}`.
 
-    path: KeyPath
-    layout: Layout
-    rows: list[dict[str, Any]]
+    Arrays with one entry for each hypothesis have their fields; `scores` names those of the score.
+    Texts may be arrays of tokens. Hypotheses may also be objects with the names of
+    `tta.data.nbest.fields`, arrays of text and score, or beams of pyctcdecode. Keys that repeat
+    the first one, as in results of sherpa-onnx, follow the new first one.
 
-
-def find_lists(
-    record: Any, layouts: Sequence[Layout], is_final: bool = True, path: KeyPath = ()
-) -> Iterator[Found]:
-    """Yields the lists of a record in their order, without interim results if `is_final`."""
-    if len(path) > MAX_DEPTH:
-        return
-    if isinstance(record, dict):
-        if is_final and any(record.get(key) is value for key, value in _INTERIM.items()):
-            return
-        for layout in layouts:
-            if (rows := layout.rows(record)) is not None:
-                yield Found(path, layout, rows)
-                return
-    inner = record.items() if isinstance(record, dict) else enumerate(record)
-    for key, value in inner:
-        if isinstance(value, (dict, list)):
-            yield from find_lists(value, layouts, is_final, (*path, key))
-
-
-def layout_format_of(record: Any) -> str | None:
-    """The name of the format in `LAYOUTS` whose lists a record has, or None."""
-    if not isinstance(record, dict) or any(map(_is_other, map(record.get, _OTHERS))):
-        return None
-    for name, layouts in LAYOUTS.items():
-        if any(found.rows for found in find_lists(record, layouts)):
-            return name
-    return None
-
-
-def value_at(record: Any, path: KeyPath) -> Any:
-    """The value in a record at a path."""
-    for key in path:
-        record = record[key]
-    return record
-
-
-def _is_other(array):
-    return isinstance(array, list) and any(
-        isinstance(one, str) or (isinstance(one, dict) and "text" in one) for one in array
-    )
-
-
-# The array of words beside the text of a hypothesis: Google, Deepgram and Azure, Azure's batches,
-# Vosk, gst-kaldi, Amazon, IBM (arrays of word, start and end).
-_ARRAYS = ("words", "Words", "displayWords", "result", "word-alignment", "items", "timestamps")
-_WORDS = ("word", "Word", "displayText", "content", "text")
-_CHANNELS = ("channelTag", "channel_tag", "channel", "channel_index", "ChannelId", "channel_label")
-_STARTS = ("startTime", "start_time", "startOffset", "start_offset", "start")
-_ENDS = ("endTime", "end_time", "endOffset", "end_offset", "end")
-_TICK = 1e-7  # seconds; Azure counts in ticks
-
-
-def word_times(row: Mapping[str, Any]) -> list[TimedWord] | None:
-    """The words that were timed in a hypothesis, or None if it has no times.
-
-    A word may be empty, if only its times are there.
-
-    Raises:
-        InputError: a time is not a finite number.
+    Attributes:
+        others: the key of the hypotheses after the first one, if `array` has only that one.
     """
-    for key in _ARRAYS:
-        entries = row.get(key)
-        if isinstance(entries, list) and entries:
-            with contextlib.suppress(LookupError, TypeError):
-                spoken = [one for one in entries if not _is_punctuation(one)]
-                return [(_word(one), *_times(one)) for one in spoken]
-    return None
+
+    others: str = ""
+
+    is_stripped = False
+
+    def entries(self, item) -> Any:
+        first, others = item.get(self.array), item.get(self.others, [])
+        if not self.others or isinstance(first, list):
+            return first
+        if isinstance(others, str):
+            rule = f'expected "{self.others}" as an array of hypotheses, got one text, which may be'
+            raise InputError(f"{rule} several: {shown(others)}")
+        return [first, *expect(others, list, f'"{self.others}"')]
+
+    def check(self, item, entries):
+        texts, key = list(map(is_text, entries)), score_key(item, self.scores)
+        if any(texts) and key in ("scores", self.scores[0]) and item.get(key) is not None:
+            expect(item[key], list, f'"{key}"')
+        names = (*self.scores, *PARTS, *(f"{name}s" for name in PARTS if all(texts)))
+        arrays = [name for name in names if isinstance(item.get(name), list)]
+        for name in arrays:
+            if len(item[name]) != len(entries):
+                got = f"{len(item[name])} for {len(entries)}"
+                raise InputError(f'expected one number in "{name}" per hypothesis, got {got}')
+        for entry in entries if arrays and not any(texts) else ():
+            expect(entry, str, f'a hypothesis beside "{arrays[0]}"')
+
+    def rows(self, item):
+        entries = self.entries(item)
+        if not all(map(is_text, entries)):
+            return list(map(self.row, entries))
+        beside = columns(item, len(entries)) | {self.array: entries}
+        return [{key: column[i] for key, column in beside.items()} for i in range(len(entries))]
+
+    def names(self, rows, entries):
+        return (self.array, self.scores) if all(map(is_text, entries)) else (None, SCORES)
+
+    def put(self, item, rows, entries):
+        old, is_one = self.entries(item), isinstance(item.get(self.array), str)
+        are_texts = all(self.array in r and is_text(e) for r, e in zip(rows, entries, strict=True))
+        if not are_texts:
+            values = list(map(self.entry, rows, entries))
+            first, new = (old or [None])[0], values[0]
+            if isinstance(first, dict) and isinstance(new, dict):
+                same = first.keys() & new.keys() & item.keys()
+                item |= {key: new[key] for key in same if item[key] == first[key]}
+            item[self.array] = values
+            return
+        beside = {} if rows or not all(map(is_text, old)) else columns(item, len(old))
+        for key in {self.array: 0} | beside | dict.fromkeys(key for row in rows for key in row):
+            item[key] = [row.get(key) for row in rows]
+        if is_one and rows:
+            item[self.array], *item[self.others] = item[self.array]
+
+    def row(self, entry):
+        if is_text(entry):
+            return {"text": entry if isinstance(entry, str) else " ".join(entry)}
+        if isinstance(entry, list) and len(entry) in _FIELDS and isinstance(entry[0], str):
+            return dict(zip(_FIELDS[len(entry)], entry, strict=True))
+        return entry
+
+    def entry(self, row, read):
+        if isinstance(read, list) and not is_text(read):
+            return [row.get(name) for name in _FIELDS[len(read)]]
+        return read if row == self.row(read) else row
+
+    def text(self, row, key):
+        text = super().text(row, key)
+        return " ".join(text) if key == self.array and isinstance(text, list) else text
 
 
-def channel_of(record: Any, path: KeyPath) -> str:
-    """The channel of a list in a record, from 1: that of an object around it, or an index."""
-    channel: Any = 1
-    for length, key in enumerate((*path, None)):
-        holder = value_at(record, path[:length])
-        if isinstance(holder, list):
-            if isinstance(key, int) and path[length - 1 : length] == ("channels",):
-                channel = key + 1
-            continue
-        found = next((holder[name] for name in _CHANNELS if name in holder), channel)
-        if isinstance(found, list) and found:  # Deepgram's stream: index and number
-            channel = f"ch_{found[0]}"
-        elif isinstance(found, (int, str)):  # Azure counts from 0
-            channel = found + 1 if type(found) is int and "nBest" in holder else found or 1
-        if match := re.fullmatch("ch_([0-9]{1,9})", str(channel)):
-            channel = int(match[1]) + 1
-    return "_".join(str(channel).split())
+class Translations(Lists):
+    """Sockeye: `{"translations": ["the cat", ...], "scores": [[1.2], ...], "score": 1.2}`.
+
+    A score may be an array, of which the first number counts.
+    """
+
+    is_stripped = True
+
+    def rows(self, item):
+        texts = item.get(self.array)
+        is_ours = isinstance(texts, list) and all(isinstance(text, str) for text in texts)
+        rows: Any = super().rows(item) if is_ours and "scores" in item else None
+        for row in rows or ():
+            if isinstance(row.get("scores"), list) and row["scores"]:
+                row["scores"], *row["more"] = row["scores"]
+        return rows
+
+    def put(self, item, rows, entries):
+        if rows and isinstance(item.get("score"), (int, float)):
+            item["score"] = rows[0].get("scores")
+        for row in rows:
+            if "more" in row:
+                row["scores"] = [row.get("scores"), *row.pop("more")]
+        super().put(item, rows, entries)
 
 
-def _word(entry):
-    """The text of a timed word, or "" """
-    texts = entry[:1] if isinstance(entry, list) else map(entry.get, _WORDS)
-    return next((text for text in texts if isinstance(text, str)), "")
+def text_key(row: Row) -> str:
+    """The key of the text of a hypothesis whose keys have any names."""
+    expect(row, dict, "a hypothesis")
+    names = (*HYPOTHESES, *TRANSCRIPTS)
+    key = named([k for k, v in row.items() if isinstance(v, str)], names) or named(row, names)
+    if key is None:
+        raise InputError(f'a hypothesis has no "text": {shown(row)}')
+    if isinstance(row.get("text"), str) and row["text"] != row[key]:
+        rule = f'"text" may be the hypothesis, or the reference of "{key}": keep one of them'
+        raise InputError(rule)
+    return key
 
 
-def _is_punctuation(entry):
-    return isinstance(entry, Mapping) and entry.get("type") == "punctuation"
+def is_text(value: Any) -> bool:
+    """Whether a hypothesis is a text, or an array of tokens, which have no blanks."""
+    tokens = value if isinstance(value, list) else [value]
+    may_have_blanks = len(tokens) == 1
+    return all(isinstance(t, str) and (may_have_blanks or not re.search(r"\s", t)) for t in tokens)
 
 
-def _times(entry) -> tuple[float, float]:
-    """The times of one word. Raises LookupError if there are none."""
-    if isinstance(entry, list):
-        return _seconds(entry[1]), _seconds(entry[2])
-    for begin, length in (("Offset", "Duration"), ("offsetInTicks", "durationInTicks")):
-        if begin in entry:
-            start = _seconds(entry[begin]) * _TICK
-            return start, start + _seconds(entry[length]) * _TICK
-    start = _seconds(next((entry[key] for key in _STARTS if key in entry), 0))
-    if "length" in entry:
-        return start, start + _seconds(entry["length"])
-    found = [entry[key] for key in _ENDS if key in entry]
-    return start, _seconds(found[0])
-
-
-def _seconds(value):
-    """Seconds of a number, of text such as "1.3s", or of protobuf's seconds and nanos."""
-    if isinstance(value, Mapping):
-        parts = (parse_number(value.get(key, 0), "a time") for key in ("seconds", "nanos"))
-        return sum(map(math.prod, zip(parts, (1, 1e-9), strict=True)))
-    return parse_number(value.removesuffix("s") if isinstance(value, str) else value, "a time")
+def columns(item: Row, count: int) -> dict[str, list[Any]]:
+    """The arrays of an object with `count` entries, one for each hypothesis."""
+    return {k: v for k, v in item.items() if isinstance(v, list) and len(v) == count}
