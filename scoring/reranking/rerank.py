@@ -23,9 +23,10 @@ from tta.scoring.combining.confidence import (
 )
 from tta.scoring.combining.decision import Decision, decide
 from tta.scoring.combining.part import Part, score_by_each
+from tta.scoring.combining.phrases import Phrases, phrase_notes, weigh
 from tta.scoring.combining.risk import needs_losses
 from tta.scoring.combining.systems import WITHOUT_MODEL, Systems, choose_systems
-from tta.scoring.combining.weights import split_lm_weights
+from tta.scoring.combining.weights import PHRASES, RerankWeights, split_lm_weights
 from tta.scoring.combining.word_evidence import find_evidence
 from tta.scoring.metrics import significance
 from tta.scoring.metrics.metric import METRICS, Metric, load_metric
@@ -76,6 +77,10 @@ def rerank_files(
     if given_confidence is not None:
         given_confidence = ConfidenceWeights.of(given_confidence)
     metric = _metric(config, test_file.format)
+    phrases = weighed = None
+    if config.phrases_file is not None:
+        keep = bool(keeps_non_words(config))
+        phrases = Phrases.from_file(config.phrases_file, metric, keep)
     measured = metric if config.metric != "none" and parts[0].has_references else None
     decision = "mbr" if config.scale is not None else config.decision  # a scale implies mbr
     losses = needs_losses(decision, *(part.nbest for part in parts))
@@ -94,7 +99,8 @@ def rerank_files(
     with contextlib.ExitStack() as stack:
         outputs = open_outputs(stack, config, test_file)
         parts = [part.compared(metric, config.metric != "none", losses) for part in parts]
-        given = config.given_weights(set.intersection(*(set(one.lists.features) for one in parts)))
+        features = set.intersection(*(set(one.lists.features) for one in parts))
+        given = config.given_weights(features - ({PHRASES} if phrases else set()))
         for name, part in itertools.product(given.features, parts):
             part.lists.feature(name)  # fails if not every hypothesis has it
         parts, first = score_by_each(parts, models, load, progress=sys.stderr.isatty())
@@ -103,12 +109,17 @@ def rerank_files(
         names = _distinct([name for name, _ in loaded])
         tuned_on = (test.lists, None) if dev is None else (dev.lists, dev.statistics)
         systems = choose_systems(names, *tuned_on, given, config.lm_weight)
-        *dev_reports, measures = (_report(part, systems) for part in parts)
+        dev_report, plain = None if dev is None else _report(dev, systems), systems
+        if phrases is not None:
+            phrases = phrases.without_common((first or Scorer()).is_common)
+            weighed = weigh(test.lists, phrases, plain.final, config.phrases_weight)
+            test, systems = replace(test, lists=weighed.lists), plain.with_phrases(weighed.weights)
+        measures = _report(test, systems)
         decision = decide(test.lists, systems.final)
         changes = find_changes(decision, test.statistics)
         sure, confidence_signature, more = None, [], []
         if config.confidence is not None or config.report is not None:
-            found = _confidences(decision, metric, first, given_confidence, dev)
+            found = _confidences(decision, metric, first, given_confidence, dev, plain.final)
             sure, line, more = found
             if config.confidence is not None:
                 confidence_signature = line
@@ -118,18 +129,24 @@ def rerank_files(
         made_by = [significance.SIGNATURE, measured.signature] if measured else []
         report = Report(
             measures,
-            dev_reports[0] if dev_reports else None,
+            dev_report,
             names,
             measured,
             describe_first(changes, test.nbest),
-            notes=[*find_notes(config, files, dev, test, systems, measures), *more, *unknown],
+            notes=[
+                *(phrase_notes(weighed, phrases) if weighed and phrases else ()),
+                *find_notes(config, files, dev, test, plain, measures),
+                *more,
+                *unknown,
+            ],
             signatures=[
                 *made_by,
-                *signatures([one for _, one in loaded], systems.final, metric),
+                *signatures([one for _, one in loaded], plain.final, metric),
+                *([] if weighed is None else [f"phrases_weight:{weighed.weight:.6g}"]),
                 *confidence_signature,
             ],
         )
-        _write(config, outputs, report, dev, systems, first, decision, changes, sure)
+        _write(config, outputs, report, dev, plain, first, decision, changes, sure)
     return report
 
 
@@ -193,15 +210,17 @@ def _confidences(
     lm: Scorer | None,
     given: ConfidenceWeights | None,
     dev: Part | None,
+    weights_of_dev: RerankWeights,
 ) -> tuple[Confidences, list[str], list[str]]:
     """The confidences of the picks, their signature and their notes.
 
-    The weights are given, or fitted on the picks of the dev lists, or the default ones.
+    The weights are given, or fitted on the picks of the dev lists by `weights_of_dev`, or the
+    default ones.
     """
     evidence = find_evidence(decision, metric, lm)
     weights = given
     if given is None and dev is not None:
-        weights = fit_on(decide(dev.lists, decision.weights), metric, lm)
+        weights = fit_on(decide(dev.lists, weights_of_dev), metric, lm)
     used = weights or default_weights(evidence.has_model)
     line = ",".join(f"{name}={weight:.6g}" for name, weight in used.items())
     notes = confidence_notes(decision, evidence.has_model, weights is None)
