@@ -6,13 +6,7 @@ from dataclasses import dataclass, field, replace
 from tta.scoring.combining.guess import guess
 from tta.scoring.combining.scored_lists import ListStatistics, ScoredLists
 from tta.scoring.combining.tuning import tune
-from tta.scoring.combining.weights import (
-    PHRASES,
-    GivenWeights,
-    RerankWeights,
-    only,
-    split_lm_weights,
-)
+from tta.scoring.combining.weights import GivenWeights, RerankWeights, only, split_lm_weights
 
 WITHOUT_MODEL, WITH_PHRASES = "no model", "with phrases"
 
@@ -35,15 +29,6 @@ class Systems:
     def final(self) -> RerankWeights:
         """The weights to rerank with: those of the one model, or of all together."""
         return list(self.reranked.values())[-1]
-
-    def with_phrases(self, weights: RerankWeights) -> "Systems":
-        """Adds the way with phrases as the last; the variants get the same weight of them."""
-        added = {PHRASES: weights.features[PHRASES]}
-        variants = {
-            name: replace(one, features={**one.features, **added})
-            for name, one in self.variants.items()
-        }
-        return Systems(self.alone, {**self.reranked, WITH_PHRASES: weights}, variants)
 
 
 def choose_systems(

@@ -29,6 +29,7 @@ from tta.data.corpus.beam_common import (
     run_pipeline,
 )
 from tta.data.nbest.files import iter_nbest
+from tta.data.text.lines import iter_lines
 from tta.errors import InputError, located, shown
 from tta.scoring.combining.decision import decide
 from tta.scoring.combining.guess import guess
@@ -153,8 +154,8 @@ def _guess(
     """Guesses the weights that are not given from the first `SAMPLE_LISTS` lists; the phrases."""
     metric, phrases = load_metric(config.metric), None
     if config.phrases_file is not None:
-        keep = bool(keeps_non_words(config))
-        phrases = Phrases.from_file(config.phrases_file, metric, keep, open_file)
+        lines = iter_lines(config.phrases_file, open_file)
+        phrases = Phrases(lines, metric, config.phrases_file, keeps_non_words(config))
     lists = (one for path in paths for _, one in _read(path, config) if one.hypotheses)
     sample = list(itertools.islice(lists, SAMPLE_LISTS))
     if not sample:
@@ -171,7 +172,7 @@ def _guess(
     )
     weights = config.weights or guess(part.lists, given).rounded(given)
     if phrases is not None:
-        phrases = phrases.without_common(lm.is_common)
+        phrases.leave_out(lm.is_common)
         weights = weigh(part.lists, phrases, weights, config.phrases_weight).weights
     return weights, phrases
 

@@ -106,6 +106,13 @@ class RerankConfig(Config):
     )
     phrases_file: str | None = setting(None, PHRASES_FILE)
     phrases_weight: float | None = setting(None, PHRASES_WEIGHT)
+    phrases_candidates: str | None = setting(
+        None,
+        "For lists of at most ten hypotheses: words that are spelled like a phrase become the "
+        "phrase, in new hypotheses that are judged as the others are. judged: they are in the "
+        "scores file and the report. written: in the output file, too. Default: there are none.",
+        choices=("judged", "written"),
+    )
     metric: str = setting(
         "auto",
         "Metric reported when there are references; with mbr, its loss also picks the hypothesis. "
@@ -188,6 +195,10 @@ class RerankConfig(Config):
                 "features need dev_nbest_file, or a weight each (name=weight), got "
                 f"{','.join(self.features or ())!r}"
             )
+        if self.phrases_candidates is not None and self.phrases_file is None:
+            raise InputError("phrases_candidates needs phrases_file")
+        if self.phrases_candidates is not None and (self.confidence or "").endswith(".ctm"):
+            raise InputError("a CTM needs the times of words, which phrases_candidates have not")
         self.given_confidence_weights()
         if self.decision == "max" and self.scale is not None:
             raise InputError("scale is for the decision mbr, not max")

@@ -304,16 +304,15 @@ def _as_lists(lists, scores):
 
 
 def _phrases(phrases, weight, metric, keep_non_words):
-    """The phrases and their weight; None without phrases."""
+    """The phrases and the weight that is given; None without phrases."""
+    number = None if weight is None else parse_number(weight, "phrases_weight")
+    if number is not None and not (phrases is not None and 0 <= number <= MAX_FACTOR):
+        rule = f"phrases_weight needs phrases, and must be between 0 and {MAX_FACTOR:g}"
+        raise InputError(f"{rule}, not {number:g}")
     if phrases is None:
-        if weight is not None:
-            raise InputError("phrases_weight needs phrases")
         return None
-    if weight is not None and not 0 <= parse_number(weight, "phrases_weight") <= MAX_FACTOR:
-        rule = f"phrases_weight must be between 0 and {MAX_FACTOR:g}, not {weight}"
-        raise InputError(rule)
     with located("phrases"):
-        return Phrases.read(as_texts(phrases, "phrases"), metric, None, keep_non_words), weight
+        return Phrases(as_texts(phrases, "phrases"), metric, None, keep_non_words), number
 
 
 def _decided(nbest, model, weights, metric, rank_scores, progress, known):
@@ -335,11 +334,11 @@ def _decided(nbest, model, weights, metric, rank_scores, progress, known):
     given = GivenWeights(features=dict.fromkeys(part.lists.features))
     lists, weights = part.lists, weights or _choose(part, given)
     if known is not None:
-        phrases = known[0].without_common((lm or Scorer()).is_common)
+        phrases, weight = known
+        phrases.leave_out((lm or Scorer()).is_common)
         for note in phrases.notes():
             warnings.warn(note, stacklevel=3)
-        weighed = weigh(lists, phrases, weights, known[1])
-        lists, weights = weighed.lists, weighed.weights
+        lists, weights, *_ = weigh(lists, phrases, weights, weight)
     return decide(lists, weights), lm
 
 

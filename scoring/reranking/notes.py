@@ -22,7 +22,7 @@ from tta.scoring.combining.list_features import LIST_FEATURES
 from tta.scoring.combining.part import Part
 from tta.scoring.combining.scored_lists import RANK, ListStatistics
 from tta.scoring.combining.systems import WITHOUT_MODEL, Systems
-from tta.scoring.combining.weights import FIRST_PASS, PHRASES
+from tta.scoring.combining.weights import FIRST_PASS
 from tta.scoring.metrics.metric import load_metric
 from tta.scoring.reports.table import PartReport
 from tta.scoring.reranking.config import RerankConfig
@@ -118,8 +118,7 @@ def _weights(config: RerankConfig, dev: Part | None, test: Part, systems: System
         for name, one in systems.reranked.items():
             if one.shares and not (one.lm_weight or config.lm_weight):
                 yield f"{name}: on the dev lists the model does not help: its weight is 0"
-    of_lists = {RANK, PHRASES, *LIST_FEATURES}
-    unused = sorted(test.lists.features.keys() - weights.features.keys() - of_lists)
+    unused = sorted(test.lists.features.keys() - weights.features.keys() - {RANK, *LIST_FEATURES})
     if dev is None and config.features is None and unused:
         yield f"features not used, because nothing is tuned: {', '.join(unused)}"
     if config.decision is None and test.lists.losses is None:

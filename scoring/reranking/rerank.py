@@ -12,7 +12,9 @@ from typing import Any
 import tta
 from tta.data.nbest.files import NBestFile, read_nbest
 from tta.data.text.files import shown_path
+from tta.data.text.lines import iter_lines
 from tta.errors import InputError
+from tta.scoring.combining.candidates import with_candidates
 from tta.scoring.combining.confidence import (
     Confidences,
     ConfidenceWeights,
@@ -21,11 +23,17 @@ from tta.scoring.combining.confidence import (
     default_weights,
     fit_on,
 )
-from tta.scoring.combining.decision import Decision, decide
+from tta.scoring.combining.decision import Decision, decide, select
 from tta.scoring.combining.part import Part, score_by_each
 from tta.scoring.combining.phrases import Phrases, phrase_notes, weigh
 from tta.scoring.combining.risk import needs_losses
-from tta.scoring.combining.systems import WITHOUT_MODEL, Systems, choose_systems
+from tta.scoring.combining.scored_lists import ScoredLists
+from tta.scoring.combining.systems import (
+    WITH_PHRASES,
+    WITHOUT_MODEL,
+    Systems,
+    choose_systems,
+)
 from tta.scoring.combining.weights import PHRASES, RerankWeights, split_lm_weights
 from tta.scoring.combining.word_evidence import find_evidence
 from tta.scoring.metrics import significance
@@ -76,11 +84,10 @@ def rerank_files(
     given_confidence = config.given_confidence_weights()
     if given_confidence is not None:
         given_confidence = ConfidenceWeights.of(given_confidence)
-    metric = _metric(config, test_file.format)
-    phrases = weighed = None
+    metric, phrases, weighed = _metric(config, test_file.format), None, None
     if config.phrases_file is not None:
-        keep = bool(keeps_non_words(config))
-        phrases = Phrases.from_file(config.phrases_file, metric, keep)
+        given = iter_lines(config.phrases_file), metric, shown_path(config.phrases_file)
+        phrases = Phrases(*given, keeps_non_words(config))
     measured = metric if config.metric != "none" and parts[0].has_references else None
     decision = "mbr" if config.scale is not None else config.decision  # a scale implies mbr
     losses = needs_losses(decision, *(part.nbest for part in parts))
@@ -96,6 +103,10 @@ def rerank_files(
         unknown[:0] = found
         return lm
 
+    def again(model: str | None) -> Scorer:
+        options = RerankOptions().for_load() | load_options
+        return first if first and len(models) == 1 else tta.load(model, **options)
+
     with contextlib.ExitStack() as stack:
         outputs = open_outputs(stack, config, test_file)
         parts = [part.compared(metric, config.metric != "none", losses) for part in parts]
@@ -109,14 +120,20 @@ def rerank_files(
         names = _distinct([name for name, _ in loaded])
         tuned_on = (test.lists, None) if dev is None else (dev.lists, dev.statistics)
         systems = choose_systems(names, *tuned_on, given, config.lm_weight)
-        dev_report, plain = None if dev is None else _report(dev, systems), systems
+        dev_reports = [_report(one, systems) for one in devs]
+        judged, plain, own = test, systems, {}
         if phrases is not None:
-            phrases = phrases.without_common((first or Scorer()).is_common)
-            weighed = weigh(test.lists, phrases, plain.final, config.phrases_weight)
-            test, systems = replace(test, lists=weighed.lists), plain.with_phrases(weighed.weights)
-        measures = _report(test, systems)
-        decision = decide(test.lists, systems.final)
-        changes = find_changes(decision, test.statistics)
+            phrases.leave_out((first or Scorer()).is_common)
+            if config.phrases_candidates is not None:
+                judged = with_candidates(test, phrases)
+                judged = judged.compared(metric, config.metric != "none", losses)
+                (judged,), _ = score_by_each([judged], models, again)
+            weighed = weigh(judged.lists, phrases, plain.final, config.phrases_weight)
+            own[WITH_PHRASES], judged = weighed.lists, replace(judged, lists=weighed.lists)
+            systems = replace(plain, reranked=plain.reranked | {WITH_PHRASES: weighed.weights})
+        measures = _report(replace(test, statistics=judged.statistics), systems, own)
+        decision = decide(judged.lists, systems.final)
+        changes = find_changes(decision, judged.statistics)
         sure, confidence_signature, more = None, [], []
         if config.confidence is not None or config.report is not None:
             found = _confidences(decision, metric, first, given_confidence, dev, plain.final)
@@ -129,12 +146,12 @@ def rerank_files(
         made_by = [significance.SIGNATURE, measured.signature] if measured else []
         report = Report(
             measures,
-            dev_report,
+            dev_reports[0] if dev_reports else None,
             names,
             measured,
-            describe_first(changes, test.nbest),
+            describe_first(changes, judged.nbest),
             notes=[
-                *(phrase_notes(weighed, phrases) if weighed and phrases else ()),
+                *phrase_notes(weighed, phrases, select(test.lists, plain.final)),
                 *find_notes(config, files, dev, test, plain, measures),
                 *more,
                 *unknown,
@@ -142,11 +159,11 @@ def rerank_files(
             signatures=[
                 *made_by,
                 *signatures([one for _, one in loaded], plain.final, metric),
-                *([] if weighed is None else [f"phrases_weight:{weighed.weight:.6g}"]),
+                *([f"phrases_weight:{weighed.weight:.6g}"] if weighed else []),
                 *confidence_signature,
             ],
         )
-        _write(config, outputs, report, dev, plain, first, decision, changes, sure)
+        _write(config, outputs, report, dev, plain, first, decision, changes, sure, phrases)
     return report
 
 
@@ -194,13 +211,15 @@ def _distinct(names: Sequence[str]) -> list[str]:
     return distinct
 
 
-def _report(part: Part, systems: Systems) -> PartReport:
-    """Measures all ways of reranking on a part, if it has references."""
+def _report(
+    part: Part, systems: Systems, own: Mapping[str, ScoredLists] | None = None
+) -> PartReport:
+    """Measures all ways of reranking on a part, if it has references; `own` as in `evaluate`."""
     texts, evaluation = part.texts, None
     if part.statistics is not None:
         rows = systems.alone | systems.reranked
         compared = [*systems.reranked, *({WITHOUT_MODEL} & systems.alone.keys())]
-        evaluation = evaluate(part.lists, part.statistics, rows, compared, systems.variants)
+        evaluation = evaluate(part.lists, part.statistics, rows, compared, systems.variants, own)
     return PartReport(str(part.path), len(part.nbest), len(texts), len(set(texts)), evaluation)
 
 
@@ -210,17 +229,17 @@ def _confidences(
     lm: Scorer | None,
     given: ConfidenceWeights | None,
     dev: Part | None,
-    weights_of_dev: RerankWeights,
+    plain: RerankWeights,
 ) -> tuple[Confidences, list[str], list[str]]:
     """The confidences of the picks, their signature and their notes.
 
-    The weights are given, or fitted on the picks of the dev lists by `weights_of_dev`, or the
-    default ones.
+    The weights are given, or fitted on the picks of the dev lists without phrases, or the default
+    ones.
     """
     evidence = find_evidence(decision, metric, lm)
     weights = given
     if given is None and dev is not None:
-        weights = fit_on(decide(dev.lists, weights_of_dev), metric, lm)
+        weights = fit_on(decide(dev.lists, plain), metric, lm)
     used = weights or default_weights(evidence.has_model)
     line = ",".join(f"{name}={weight:.6g}" for name, weight in used.items())
     notes = confidence_notes(decision, evidence.has_model, weights is None)
@@ -237,10 +256,11 @@ def _write(
     decision: Decision,
     changes: Sequence[Change],
     sure: Confidences | None,
+    phrases: Phrases | None,
 ) -> None:
     """Writes the outputs that are open. `first` is the first model, which colours the page."""
     if "nbest" in outputs:
-        write_lists(outputs["nbest"], decision)
+        write_lists(outputs["nbest"], decision, config.phrases_candidates == "written")
     if "scores" in outputs:
         write_scores(outputs["scores"], decision, report.names)
     curve = None
@@ -254,4 +274,5 @@ def _write(
         if curve is not None:
             write_curve(svg, ".svg", curve)
         colours = first if first and first.gives_log_probabilities else None
-        write_page(outputs["report"], report, decision, changes, svg.getvalue(), colours, sure)
+        more = svg.getvalue(), colours, sure, phrases
+        write_page(outputs["report"], report, decision, changes, *more)

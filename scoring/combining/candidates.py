@@ -1,0 +1,87 @@
+"""New hypotheses for short lists: words that are spelled like a phrase become the phrase.
+
+They are judged as all others are: by the model, and by the weight of phrases.
+"""
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from rapidfuzz.distance import Levenshtein
+from rapidfuzz.process import cdist
+
+from tta.data.nbest.lists import Hypothesis
+from tta.scoring.combining.guess import first_pass_unit
+from tta.scoring.combining.part import Part
+from tta.scoring.combining.phrases import Phrases
+from tta.scoring.combining.scored_lists import RANK, ScoredLists, pad
+from tta.scoring.combining.word_evidence import UNIT
+
+CANDIDATE = "candidate"  # the key in `Hypothesis.extra`, with the phrase that was put in
+
+# Chosen on dev lists (Arctic): the longest list, as longer ones have the words themselves, and the
+# most candidates of one; the most edits, by letters of the longer spelling; what an edit costs, in
+# standard deviations of the first pass.
+_LONGEST_LIST, _MOST, _DISTANCE, _COST = 10, 50, 0.25, 1.5
+_MOST_WORDS = 4  # that become a phrase
+
+
+def candidate_of(hypothesis: Hypothesis) -> str | None:
+    """The phrase that was put into a hypothesis; None if the user gave it."""
+    return (hypothesis.extra or {}).get(CANDIDATE)
+
+
+def with_candidates(part: Part, phrases: Phrases) -> Part:
+    """The lists of a part, neither compared nor scored, with candidates at their ends.
+
+    A candidate has the features and the rank of the hypothesis that it comes from, and its
+    first-pass score less the cost of the edits.
+    """
+    nbest, origins, cost = [], [], _COST * first_pass_unit(part.lists)
+    letters = {phrase: "".join(phrase) for phrase in phrases.factors}
+    for one in part.nbest:
+        hypotheses, places = [*one.hypotheses], [*range(len(one.hypotheses))]
+        if letters and 0 < len(places) <= _LONGEST_LIST:
+            for (text, phrase), (i, edits) in _candidates(one.hypotheses, phrases, letters).items():
+                h = one.hypotheses[i]
+                extra = {**(h.extra or {}), CANDIDATE: phrases.names[phrase]}
+                score = None if h.score is None else h.score - cost * edits
+                hypotheses.append(replace(h, text=text, score=score, extra=extra))
+                places.append(i)
+        nbest.append(replace(one, hypotheses=tuple(hypotheses)))
+        origins.append(np.array(places, int))
+    lists = ScoredLists.build(nbest, ranked=part.lists.ranked)
+    ranks = np.take_along_axis(part.lists.feature(RANK), pad(origins), axis=1)
+    return replace(part, lists=replace(lists, features={**lists.features, RANK: ranks}))
+
+
+def _candidates(
+    hypotheses: Sequence[Hypothesis], phrases: Phrases, letters: Mapping[tuple[str, ...], str]
+) -> dict[tuple[str, tuple[str, ...]], tuple[int, int]]:
+    """{(new text, phrase): (index of its hypothesis, number of edits)}, the fewest edits first."""
+    spans = []  # (index of the hypothesis, begin, end, letters)
+    for i, h in enumerate(hypotheses):
+        words = [match.span() for match in UNIT.finditer(h.text)]
+        for first, last in itertools.combinations_with_replacement(range(len(words)), 2):
+            if last - first < _MOST_WORDS:
+                begin, end = words[first][0], words[last][1]
+                spans.append((i, begin, end, "".join(phrases.units(h.text[begin:end]))))
+    rows = {spelled: row for row, spelled in enumerate(dict.fromkeys(one[-1] for one in spans))}
+    edits = cdist([*rows], [*letters.values()], scorer=Levenshtein.distance, dtype=np.int32)
+    longest = np.maximum.outer([*map(len, rows)], [*map(len, letters.values())])
+    near, names = edits <= _DISTANCE * longest, [*letters]
+    found: dict[tuple[int, int], list[tuple[int, str]]] = {}  # by hypothesis and phrase
+    for i, begin, end, spelled in spans:
+        for column in np.flatnonzero(near[rows[spelled]]):
+            text, name = hypotheses[i].text, phrases.names[names[column]]
+            new = int(edits[rows[spelled], column]), text[:begin] + name + text[end:]
+            found.setdefault((i, int(column)), []).append(new)
+    known, kept = {h.text for h in hypotheses}, {}
+    for (i, column), several in found.items():
+        fewest = min(several)[0]  # 0: the phrase is there
+        for edits_of, new in several:
+            if edits_of == fewest and new not in known:
+                known.add(new)
+                kept[new, names[column]] = i, edits_of
+    return dict(sorted(kept.items(), key=lambda item: item[1][1])[:_MOST])
