@@ -23,7 +23,7 @@ CANDIDATE = "candidate"  # the key in `Hypothesis.extra`, with the phrase that w
 # Chosen on dev lists (Arctic): the longest list, as longer ones have the words themselves, and the
 # most candidates of one; the most edits, by letters of the longer spelling; what an edit costs, in
 # standard deviations of the first pass.
-_LONGEST_LIST, _MOST, _DISTANCE, _COST = 10, 50, 0.25, 1.5
+_LONGEST_LIST, _MOST, _DISTANCE, _COST = 10, 50, 0.25, 5.0
 _MOST_WORDS = 4  # that become a phrase
 
 

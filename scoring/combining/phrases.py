@@ -47,25 +47,20 @@ class Phrases:
             ones are skipped.
         metric: says how texts are read.
         path: of the file that they are from, for errors.
+        keep: as `keep_non_words` of lists.
 
     Raises:
         InputError: there is no phrase, one has nothing that the metric compares or two factors, or
             a factor is out of range. It names the line.
     """
 
-    def __init__(
-        self,
-        lines: Iterable[str],
-        metric: Metric,
-        path: object = None,
-        keep_non_words: bool | None = None,
-    ):
+    def __init__(self, lines: Iterable[str], metric: Metric, path: Any = None, keep: Any = None):
         self.metric, self.common = metric, list[str]()
         self.factors: dict[tuple[str, ...], float | None] = {}
         self.names: dict[tuple[str, ...], str] = {}
         rows = [(number, line) for number, line in enumerate(lines, 1) if line.strip()]
         cells = [line.partition("\t") for _, line in rows]
-        texts, _ = plain_texts([phrase for phrase, _, _ in cells], bool(keep_non_words))
+        texts, _ = plain_texts([phrase for phrase, _, _ in cells], bool(keep))
         for (number, line), (_, tab, cell), text in zip(rows, cells, texts, strict=True):
             with located(path=path, line=number):
                 units = tuple(self.units(text))
@@ -162,8 +157,8 @@ class Weighed(NamedTuple):
     lists: ScoredLists
     weights: RerankWeights
     distinct: int  # phrases that stand in a list
-    there: int  # how often they do, once for each list
-    share: float  # R, 0 to 1
+    there: int  # in how many lists they do, in all
+    share: float  # R, the share of them that is believed, 0 to 1, with its prior
     weight: float  # of a word of a phrase, in standard deviations of the first pass
 
 
@@ -173,7 +168,9 @@ def weigh(
     """Adds the feature to lists, and its weight to weights that were found without it.
 
     A phrase is there in a list if some hypothesis has it, and believed with the posteriors of those
-    that do. A weight of the feature in `weights` stays; `given` is one in standard deviations.
+    that do: its mean over these lists, so that a frequent phrase says nothing of the others. For
+    BLEU phrases get 0, because they made dev lists worse. A weight of the feature in `weights`
+    stays; `given` is one in standard deviations.
     """
     found = [[phrases.find(phrases.units(h.text)) for h in one.hypotheses] for one in lists.nbest]
     sizes = {phrase: phrases.size(phrase) for phrase in phrases.factors}
@@ -182,21 +179,24 @@ def weigh(
     plain = dict(weights.features)
     known, unit = plain.pop(PHRASES, None), first_pass_unit(lists)
     weights = replace(weights, features=plain)
-    masses: list[dict[tuple[str, ...], float]] = []
+    masses: dict[tuple[str, ...], list[float]] = {}
     for row, shares in zip(found, posteriors_of(decide(lists, weights)), strict=True):
-        masses.append({})
+        here: dict[tuple[str, ...], float] = {}
         for one, share in zip(row, shares.tolist(), strict=False):
             for phrase in {phrase for _, phrase in one}:
-                masses[-1][phrase] = masses[-1].get(phrase, 0.0) + share
-    there, believed = sum(map(len, masses)), sum(sum(one.values()) for one in masses)
+                here[phrase] = here.get(phrase, 0.0) + share
+        for phrase, mass in here.items():
+            masses.setdefault(phrase, []).append(mass)
+    believed = sum(sum(one) / len(one) for one in masses.values())
     alone = sum(bool(one.hypotheses) for one in lists.nbest) == 1
     few, many = _PRIOR_OF_ONE if alone else _PRIOR
-    share = (believed + few) / (there + many)
+    share = (believed + few) / (len(masses) + many)
     weight = given if known is None else known / unit
     if weight is None:
         weight = min(max(_LEVEL + _SLOPE * math.log(share / (1 - share)), 0.0), _HIGHEST)
+        weight = 0.0 if phrases.metric.name == "BLEU" else weight
     weights = replace(weights, features=plain | {PHRASES: rounded(weight * unit)})
-    return Weighed(lists, weights, len(set().union(*masses)), there, share, weight)
+    return Weighed(lists, weights, len(masses), sum(map(len, masses.values())), share, weight)
 
 
 def biased_errors(

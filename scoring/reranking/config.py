@@ -195,8 +195,6 @@ class RerankConfig(Config):
                 "features need dev_nbest_file, or a weight each (name=weight), got "
                 f"{','.join(self.features or ())!r}"
             )
-        if self.phrases_candidates is not None and self.phrases_file is None:
-            raise InputError("phrases_candidates needs phrases_file")
         if self.phrases_candidates is not None and (self.confidence or "").endswith(".ctm"):
             raise InputError("a CTM needs the times of words, which phrases_candidates have not")
         self.given_confidence_weights()
@@ -231,9 +229,10 @@ class RerankConfig(Config):
 
 
 def check_phrases(config: "RerankConfig | BeamScoreConfig", features: Collection[str]) -> None:
-    """Raises InputError for a weight without phrases, or a feature that has their name."""
-    if config.phrases_file is None and config.phrases_weight is not None:
-        raise InputError("phrases_weight needs phrases_file")
+    """Raises InputError for settings of phrases without a file, or a feature of their name."""
+    for name in ("phrases_weight", "phrases_candidates"):
+        if config.phrases_file is None and getattr(config, name, None) is not None:
+            raise InputError(f"{name} needs phrases_file")
     if config.phrases_file is not None and PHRASES in features:
         raise InputError(f"features: {PHRASES} is that of phrases_file; give it by phrases_weight")
 

@@ -124,11 +124,13 @@ def rerank_files(
         judged, plain, own = test, systems, {}
         if phrases is not None:
             phrases.leave_out((first or Scorer()).is_common)
+            weighed = weigh(test.lists, phrases, plain.final, config.phrases_weight)
             if config.phrases_candidates is not None:
                 judged = with_candidates(test, phrases)
                 judged = judged.compared(metric, config.metric != "none", losses)
                 (judged,), _ = score_by_each([judged], models, again)
-            weighed = weigh(judged.lists, phrases, plain.final, config.phrases_weight)
+                more = weigh(judged.lists, phrases, weighed.weights)
+                weighed = weighed._replace(lists=more.lists)
             own[WITH_PHRASES], judged = weighed.lists, replace(judged, lists=weighed.lists)
             systems = replace(plain, reranked=plain.reranked | {WITH_PHRASES: weighed.weights})
         measures = _report(replace(test, statistics=judged.statistics), systems, own)

@@ -264,24 +264,22 @@ class Scorer:
     def is_common(self, word: str) -> bool:
         """Whether a word is one of the commonest of its language, or made of such and letters.
 
-        They are the first 3,000 words of the vocabulary, whose pieces are ordered by frequency, and
-        at most a quarter of them. A model without a vocabulary takes that of the built-in model.
+        They are the first 3,000 words of the vocabulary, of a small one a quarter: pieces are in
+        the order of their frequency. A model without one takes that of the built-in model.
         """
         parts = _WORD.findall(word.lower())
         return bool(parts) and all(len(part) == 1 or part in self._common for part in parts)
 
     @cached_property
-    def _common(self) -> frozenset[str]:
+    def _common(self) -> set[str]:
         tokens = self._ordered_tokens()
         starts = [token[1:] for token in tokens if token[:1] in ("\u0120", "\u2581")]
         words = [one for one in starts or tokens if len(one) > 1 and one.isalpha()]
-        return frozenset(one.lower() for one in words[: min(_COMMON, len(words) // 4)])
+        return {one.lower() for one in words[: min(_COMMON, len(words) // 4)]}
 
     def _ordered_tokens(self) -> Sequence[str]:
-        """The tokens of the vocabulary, the commonest first."""
-        if self.tokenizer is None:
-            return [*read_tokens(BUILT_IN / VOCABULARY)]
-        return self.tokenizer.vocabulary.tokens
+        of_model = self.tokenizer and self.tokenizer.vocabulary.tokens
+        return of_model or [*read_tokens(BUILT_IN / VOCABULARY)]
 
     def score_blocks(
         self,

@@ -104,7 +104,7 @@ def near(tmp_path, phrases, **more):
     rows = [{"to kathmandu": -1.0, "to cat": -9.0}] * 20
     lists = write(tmp_path / "lists.jsonl", *rows, NEAR, reference="to kathmandu")
     files = {name: tmp_path / name for name in ("output_file", "scores_file", "report")}
-    given = {"phrases_file": phrases, "overwrite": True, **files, **more}
+    given = {"phrases_file": phrases, "phrases_weight": 9.0, "overwrite": True, **files, **more}
     report = rerank(lists, ["one"], **given)
     return report, *(path.read_text() for path in files.values())
 
