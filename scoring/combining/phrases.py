@@ -233,19 +233,21 @@ def phrase_notes(
         f"{weighed.weight:.2f} they change {(before != after).sum():,} of {len(after):,} picks"
     )
     yield from phrases.notes()
-    if not weighed.distinct and phrases.factors and name != "BLEU":
+    if name == "BLEU":
+        return
+    if not weighed.distinct and phrases.factors:
         basic = Phrases(phrases.names.values(), load_metric(name.lower(), normalize="basic"))
         if any(basic.find(basic.units(h.text)) for one in nbest for h in one.hypotheses):
             yield "phrases differ from the lists in case or punctuation: --normalize=basic"
-    if name != "BLEU" and nbest[0].reference is not None:
+    references = [one.reference for one in nbest if one.reference is not None]
+    if references:
         rates = []
         for picks in before, after:
             pairs = zip(nbest, picks, strict=True)
             texts = [one.hypotheses[i].text if one.hypotheses else "" for one, i in pairs]
-            rates.append(biased_errors(phrases, texts, [one.reference or "" for one in nbest]))
-        for kind, is_inside in ("B", True), ("U", False):
-            (one, size), (other, _) = (found[is_inside] for found in rates)
+            rates.append(biased_errors(phrases, texts, references))
+        for kind, where in ("B", "inside"), ("U", "outside"):
+            (one, size), (other, _) = (found[kind == "B"] for found in rates)
             if size:
                 change = f"{100 * one / size:.2f} -> {100 * other / size:.2f} %"
-                where = "inside" if is_inside else "outside"
                 yield f"{kind}-{name} {change} of {size:,} units {where} of phrases"

@@ -183,7 +183,9 @@ def test_a_feature_of_the_file_with_the_same_name_gives_way(tmp_path, phrases):
         rows.append({"id": str(i), "hypotheses": hypotheses, "reference": "at ely"})
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     scores = tmp_path / "scores"
-    rerank(path, [], dev_nbest_file=path, phrases_file=phrases, scores_file=scores)
+    given = {"dev_nbest_file": path, "phrases_file": phrases, "scores_file": scores}
+    report = rerank(path, [], **given)
+    assert "phrases" not in report.test.row("no model").weights.features
     assert {row["features"]["phrases"] for row in rows_of(scores)} == {0.0, 1.0}
 
 

@@ -86,10 +86,10 @@ def test_a_list_is_reranked_as_by_tta_rerank(lm, port, scores, weights):
 
 
 def test_phrases_are_those_of_tta_rerank(lm, port):
-    texts, scores = ["to cat man do", "to kathmandu", "to the cat"], [-4.1, -6.0, -7.0]
+    texts, scores = ["to go home", "to kathmandu", "to the cat"], [-1.0, -9.0, -10.0]
     body = {"hypotheses": texts, "scores": scores}
     plain = post(port, "rerank", **body)[1]
-    more = {"phrases": ["kathmandu", "the"], "phrases_weight": 9}
+    more = {"phrases": ["kathmandu", "the"], "phrases_weight": 50}
     answer = post(port, "rerank", **body, **more)[1]
     with pytest.warns(UserWarning, match="common words"):
         expected = tta.rerank(texts, scores, lm, **more)
