@@ -18,7 +18,7 @@ import lzma
 import re
 from collections import Counter
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -61,7 +61,10 @@ def main():
         draw(json.loads(FIGURES.read_text(encoding="utf-8")), arguments.picture)
         return
     arguments.scores.mkdir(parents=True, exist_ok=True)
-    words, lm = frequent_words(arguments.scores), tta.load(**RerankOptions().for_load())
+    words, lm = (
+        frequent_words(arguments.scores),
+        tta.load(**RerankOptions(engine="onnxruntime").for_load()),
+    )
     rows = []
     for name in NAMES:
         dev, test = (load(path, arguments.scores) for path in SETS[name])
@@ -90,10 +93,13 @@ def frequent_words(folder: Path) -> list[str]:
 def make_phrases(part: Part, words, number: int, share: float) -> list[str]:
     """Rare words of the references, a share of them, and others, `number` in all."""
     said = {word for one in part.nbest for word in one.reference.split()}
+    # A recogniser writes "pm" where the reference has "p m": it was said, too.
+    pairs = (pairwise(one.reference.split()) for one in part.nbest)
+    said_together = said | {a + b for one in pairs for a, b in one}
     rare = sorted(word for word in said - {*words[:FREQUENT]} if word.isalpha() or "'" in word)
     random = np.random.default_rng(0)
     used = random.permutation(rare)[: round(share * len(rare))][:number].tolist()
-    others = [word for word in words[FREQUENT:] if word not in said]
+    others = [word for word in words[FREQUENT:] if word not in said_together]
     return used + random.permutation(others)[: number - len(used)].tolist()
 
 
