@@ -60,28 +60,20 @@ def _candidates(
     hypotheses: Sequence[Hypothesis], phrases: Phrases, letters: Mapping[tuple[str, ...], str]
 ) -> dict[tuple[str, tuple[str, ...]], tuple[int, int]]:
     """{(new text, phrase): (index of its hypothesis, number of edits)}, the fewest edits first."""
-    spans = []  # (index of the hypothesis, begin, end, letters)
+    found, known = {}, {h.text for h in hypotheses}
+    keys, names = [*letters], [*letters.values()]
     for i, h in enumerate(hypotheses):
         words = [match.span() for match in UNIT.finditer(h.text)]
-        for first, last in itertools.combinations_with_replacement(range(len(words)), 2):
-            if last - first < _MOST_WORDS:
-                begin, end = words[first][0], words[last][1]
-                spans.append((i, begin, end, "".join(phrases.units(h.text[begin:end]))))
-    rows = {spelled: row for row, spelled in enumerate(dict.fromkeys(one[-1] for one in spans))}
-    edits = cdist([*rows], [*letters.values()], scorer=Levenshtein.distance, dtype=np.int32)
-    longest = np.maximum.outer([*map(len, rows)], [*map(len, letters.values())])
-    near, names = edits <= _DISTANCE * longest, [*letters]
-    found: dict[tuple[int, int], list[tuple[int, str]]] = {}  # by hypothesis and phrase
-    for i, begin, end, spelled in spans:
-        for column in np.flatnonzero(near[rows[spelled]]):
-            text, name = hypotheses[i].text, phrases.names[names[column]]
-            new = int(edits[rows[spelled], column]), text[:begin] + name + text[end:]
-            found.setdefault((i, int(column)), []).append(new)
-    known, kept = {h.text for h in hypotheses}, {}
-    for (i, column), several in found.items():
-        fewest = min(several)[0]  # 0: the phrase is there
-        for edits_of, new in several:
-            if edits_of == fewest and new not in known:
+        pairs = itertools.combinations_with_replacement(range(len(words)), 2)
+        spans = [(words[a][0], words[b][1]) for a, b in pairs if b - a < _MOST_WORDS]
+        spelled = ["".join(phrases.units(h.text[begin:end])) for begin, end in spans]
+        edits = cdist(spelled, names, scorer=Levenshtein.distance, dtype=np.int32)
+        longest = np.maximum.outer([*map(len, spelled)], [*map(len, names)])
+        fewest = edits.min(axis=0, initial=np.iinfo(np.int32).max)  # 0: the phrase is there
+        for row, column in np.argwhere((edits == fewest) & (edits <= _DISTANCE * longest)):
+            (begin, end), phrase = spans[row], keys[column]
+            new = h.text[:begin] + phrases.names[phrase] + h.text[end:]
+            if new not in known:
                 known.add(new)
-                kept[new, names[column]] = i, edits_of
-    return dict(sorted(kept.items(), key=lambda item: item[1][1])[:_MOST])
+                found[new, phrase] = i, int(edits[row, column])
+    return dict(sorted(found.items(), key=lambda item: item[1][1])[:_MOST])
