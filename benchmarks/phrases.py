@@ -29,7 +29,6 @@ from benchmarks.evaluation_data import FOLDER
 from benchmarks.guess import SETS, guess, load
 from benchmarks.pictures import BLUE, GREY, ORANGE, STYLE
 from tta.data.text.files import open_output
-from tta.scoring.combining.candidates import with_candidates
 from tta.scoring.combining.decision import select
 from tta.scoring.combining.part import Part
 from tta.scoring.combining.phrases import Phrases, biased_errors, weigh
@@ -38,6 +37,7 @@ from tta.scoring.combining.tuning import tune
 from tta.scoring.combining.weights import GivenWeights
 from tta.scoring.metrics.significance import paired_bootstrap
 from tta.scoring.reports.table import align
+from tta.scoring.reranking.candidates import with_candidates
 from tta.scoring.scorers.options import RerankOptions
 
 NAMES = ("Arctic clean", "Arctic 5 dB", "ATIS", "IWSLT'14")

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from rapidfuzz.distance import Levenshtein
 
-from tta.data.nbest.lists import parse_number
+from tta.data.nbest.lists import Hypothesis, parse_number
 from tta.data.text.spelling import WITHOUT_BLANKS, plain_texts
 from tta.errors import InputError, located, shown
 from tta.scoring.combining.decision import decide, select
@@ -37,6 +37,14 @@ MAX_FACTOR = 100.0  # of a phrase in a file
 _LETTERS, _CHARACTERS = 5, 2  # that count as a word, for CER and in scripts without blanks
 # What sacrebleu's tokenizers split at, too: signs stand alone.
 _BLEU_UNIT = re.compile(rf"{WITHOUT_BLANKS.pattern}|(?:(?!{WITHOUT_BLANKS.pattern})\w)+|[^\w\s]")
+
+
+CANDIDATE = "candidate"  # the key in `Hypothesis.extra`, with the phrase that was put in
+
+
+def candidate_of(hypothesis: Hypothesis) -> str | None:
+    """The phrase that was put into a hypothesis; None if the user gave it."""
+    return (hypothesis.extra or {}).get(CANDIDATE)
 
 
 class Phrases:

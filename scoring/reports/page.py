@@ -9,10 +9,9 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from tta.scoring.combining.candidates import candidate_of
 from tta.scoring.combining.confidence import Confidences, WordConfidence
 from tta.scoring.combining.decision import Decision, decide
-from tta.scoring.combining.phrases import Phrases
+from tta.scoring.combining.phrases import Phrases, candidate_of
 from tta.scoring.combining.weights import FIRST_PASS
 from tta.scoring.reports import table
 from tta.scoring.reports.evaluation import Change

@@ -15,9 +15,9 @@ from tta.data.nbest.formats import load_format
 from tta.data.nbest.lists import NBestList
 from tta.data.text.files import STANDARD_STREAM, open_output
 from tta.errors import InputError, install
-from tta.scoring.combining.candidates import CANDIDATE, candidate_of
 from tta.scoring.combining.confidence import Confidences
 from tta.scoring.combining.decision import Decision
+from tta.scoring.combining.phrases import CANDIDATE, candidate_of
 from tta.scoring.reranking.config import CURVE_FORMATS, RerankConfig
 from tta.scoring.reranking.ctm import check_times, write_ctm
 

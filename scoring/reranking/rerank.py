@@ -14,7 +14,6 @@ from tta.data.nbest.files import NBestFile, read_nbest
 from tta.data.text.files import shown_path
 from tta.data.text.lines import iter_lines
 from tta.errors import InputError
-from tta.scoring.combining.candidates import with_candidates
 from tta.scoring.combining.confidence import (
     Confidences,
     ConfidenceWeights,
@@ -42,6 +41,7 @@ from tta.scoring.reports.evaluation import Change, describe_first, evaluate, fin
 from tta.scoring.reports.page import write_page
 from tta.scoring.reports.table import PartReport, Report, signatures
 from tta.scoring.reports.weight_curve import measure_curve, write_curve
+from tta.scoring.reranking.candidates import with_candidates
 from tta.scoring.reranking.config import RerankConfig, keeps_non_words
 from tta.scoring.reranking.notes import find_notes
 from tta.scoring.reranking.outputs import (

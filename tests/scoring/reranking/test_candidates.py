@@ -6,12 +6,12 @@ from dataclasses import replace
 import pytest
 
 from tta.data.nbest.lists import Hypothesis, NBestList
-from tta.scoring.combining.candidates import candidate_of, with_candidates
 from tta.scoring.combining.guess import first_pass_unit
 from tta.scoring.combining.part import Part
-from tta.scoring.combining.phrases import Phrases
+from tta.scoring.combining.phrases import Phrases, candidate_of
 from tta.scoring.combining.scored_lists import RANK
 from tta.scoring.metrics.metric import load_metric
+from tta.scoring.reranking.candidates import with_candidates
 
 WER, CER = load_metric("wer"), load_metric("cer")
 BASIC = load_metric("wer", normalize="basic")

@@ -14,22 +14,15 @@ from rapidfuzz.process import cdist
 from tta.data.nbest.lists import Hypothesis
 from tta.scoring.combining.guess import first_pass_unit
 from tta.scoring.combining.part import Part
-from tta.scoring.combining.phrases import Phrases
+from tta.scoring.combining.phrases import CANDIDATE, Phrases
 from tta.scoring.combining.scored_lists import RANK, ScoredLists, pad
 from tta.scoring.combining.word_evidence import UNIT
-
-CANDIDATE = "candidate"  # the key in `Hypothesis.extra`, with the phrase that was put in
 
 # Chosen on dev lists (Arctic): the longest list, as longer ones have the words themselves, and the
 # most candidates of one; the most edits, by letters of the longer spelling; what an edit costs, in
 # standard deviations of the first pass.
 _LONGEST_LIST, _MOST, _DISTANCE, _COST = 10, 50, 0.25, 5.0
 _MOST_WORDS = 4  # that become a phrase
-
-
-def candidate_of(hypothesis: Hypothesis) -> str | None:
-    """The phrase that was put into a hypothesis; None if the user gave it."""
-    return (hypothesis.extra or {}).get(CANDIDATE)
 
 
 def with_candidates(part: Part, phrases: Phrases) -> Part:
