@@ -235,15 +235,16 @@ def phrase_notes(
         return
     nbest, name = weighed.lists.nbest, phrases.metric.name
     after = select(weighed.lists, weighed.weights)
+    times = f", {weighed.there:,} times, of which {weighed.share:.0%} are believed"
     yield (
-        f"{weighed.distinct:,} of {len(phrases.factors):,} phrases stand in lists, "
-        f"{weighed.there:,} times, of which {weighed.share:.0%} are believed; with the weight "
-        f"{weighed.weight:.2f} they change {(before != after).sum():,} of {len(after):,} picks"
+        f"{weighed.distinct:,} of {len(phrases.factors):,} phrases stand in lists"
+        f"{times if weighed.there else ''}; with the weight {weighed.weight:.2f} they change "
+        f"{(before != after).sum():,} of {len(after):,} picks"
     )
     yield from phrases.notes()
     if name == "BLEU":
         return
-    if not weighed.distinct and phrases.factors:
+    if phrases.factors and not weighed.lists.feature(PHRASES).any():
         basic = Phrases(phrases.names.values(), load_metric(name.lower(), normalize="basic"))
         if any(basic.find(basic.units(h.text)) for one in nbest for h in one.hypotheses):
             yield "phrases differ from the lists in case or punctuation: --normalize=basic"

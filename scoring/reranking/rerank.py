@@ -27,12 +27,7 @@ from tta.scoring.combining.part import Part, score_by_each
 from tta.scoring.combining.phrases import Phrases, phrase_notes, weigh
 from tta.scoring.combining.risk import needs_losses
 from tta.scoring.combining.scored_lists import ScoredLists
-from tta.scoring.combining.systems import (
-    WITH_PHRASES,
-    WITHOUT_MODEL,
-    Systems,
-    choose_systems,
-)
+from tta.scoring.combining.systems import WITH_PHRASES, WITHOUT_MODEL, Systems, choose_systems
 from tta.scoring.combining.weights import PHRASES, RerankWeights, split_lm_weights
 from tta.scoring.combining.word_evidence import find_evidence
 from tta.scoring.metrics import significance
