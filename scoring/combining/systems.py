@@ -8,7 +8,7 @@ from tta.scoring.combining.scored_lists import ListStatistics, ScoredLists
 from tta.scoring.combining.tuning import tune
 from tta.scoring.combining.weights import GivenWeights, RerankWeights, only, split_lm_weights
 
-WITHOUT_MODEL = "no model"
+WITHOUT_MODEL, WITH_PHRASES = "no model", "with phrases"
 
 
 @dataclass(frozen=True)

@@ -97,6 +97,9 @@ class RerankWeights:
         return replace(self, **changed)
 
 
+# The name of the feature of `tta.scoring.combining.phrases`.
+PHRASES = "phrases"
+
 # The order of the first pass, for any number of models.
 FIRST_PASS = RerankWeights(lm_weight=0.0, shares=())
 

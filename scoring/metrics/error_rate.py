@@ -55,15 +55,15 @@ class WordErrorRate:
             rule = f"several references, {shown(reference)} and {len(more)} more"
             raise InputError(f"{rule}: the {self.name} takes one; --metric=bleu takes several")
         expected = self.normalize(reference).split()
-        characters = _characters(expected)
+        letters = characters(expected)
         counts = np.zeros([len(hypotheses), 6], np.int64)
         counts[:, REFERENCE_WORDS] = len(expected)
-        counts[:, REFERENCE_CHARACTERS] = len(characters)
+        counts[:, REFERENCE_CHARACTERS] = len(letters)
         for row, hypothesis in zip(counts, hypotheses, strict=True):
             words = self.normalize(hypothesis).split()
             for edit in Levenshtein.editops(expected, words):
                 row[_COLUMN[edit.tag]] += 1
-            row[CHARACTER_ERRORS] = Levenshtein.distance(characters, _characters(words))
+            row[CHARACTER_ERRORS] = Levenshtein.distance(letters, characters(words))
         return counts
 
     def corpus(self, totals: np.ndarray) -> np.ndarray:
@@ -138,7 +138,7 @@ class CharacterErrorRate(WordErrorRate):
 
     def losses(self, texts: Sequence[str]) -> np.ndarray:
         """The number of character errors of text i if text j is correct: [n, n] float32."""
-        joined = [_characters(self.normalize(text).split()) for text in texts]
+        joined = [characters(self.normalize(text).split()) for text in texts]
         return cdist(joined, joined, scorer=Levenshtein.distance, dtype=np.float32)
 
     def details(self, totals: np.ndarray) -> dict[str, float]:
@@ -146,5 +146,6 @@ class CharacterErrorRate(WordErrorRate):
         return {"WER": float(super().corpus(totals))}
 
 
-def _characters(words):
+def characters(words: Sequence[str]) -> str:
+    """The characters of a text that the CER compares, with the blanks that count."""
     return _NO_BLANK.sub("", " ".join(words))

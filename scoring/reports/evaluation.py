@@ -68,15 +68,18 @@ def evaluate(
     systems: Mapping[str, RerankWeights],
     compared: Iterable[str] = (),
     variants: Mapping[str, RerankWeights] | None = None,
+    own: Mapping[str, ScoredLists] | None = None,
 ) -> Evaluation:
     """Measures the first pass (without scores: the order of the lists), systems and the oracle.
 
     `statistics` is the metric on the same lists. The systems named in `compared` are compared
-    pairwise. The last system is compared with `variants`, which get no row.
+    pairwise. The last system is compared with `variants`, which get no row. `own` has the lists of
+    systems that have more hypotheses or features than `lists`; `statistics` is then of these.
     """
-    metric, variants = statistics.metric, variants or {}
+    metric, variants, own = statistics.metric, variants or {}, own or {}
     picks = {"first pass": select(lists, FIRST_PASS)}
-    picks |= {name: select(lists, one) for name, one in {**systems, **variants}.items()}
+    every = {**systems, **variants}
+    picks |= {name: select(own.get(name, lists), one) for name, one in every.items()}
     picks["oracle"] = statistics.oracle()
     picked = {name: statistics.of(one) for name, one in picks.items()}
     totals = {name: one.sum(axis=0) for name, one in picked.items()}

@@ -30,12 +30,14 @@ class Word:
         expected: for a substituted word, the word of the reference; otherwise "".
         tokens: the model's tokens of the word; empty for a deleted word, or if the model's tokens
             do not match the words.
+        is_in_phrase: whether it stands in a phrase that the user knows.
     """
 
     text: str
     error: str = ""
     expected: str = ""
     tokens: tuple[Token, ...] = ()
+    is_in_phrase: bool = False
 
 
 def mark(

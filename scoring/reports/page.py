@@ -3,6 +3,7 @@
 import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from tta.scoring.combining.confidence import Confidences, WordConfidence
 from tta.scoring.combining.decision import Decision, decide
+from tta.scoring.combining.phrases import Phrases, candidate_of
 from tta.scoring.combining.weights import FIRST_PASS
 from tta.scoring.reports import table
 from tta.scoring.reports.evaluation import Change
@@ -41,12 +43,14 @@ def write_page(
     curve: bytes,
     colours: Scorer | None,
     confidences: Confidences | None = None,
+    phrases: Phrases | None = None,
 ) -> None:
     """Writes the page of a report, which shows its test lists.
 
     `decision` is the order of these lists, and `changes` its changes (`find_changes`). `curve` is
     an SVG file with the weight curve, or b"". The token scores of `colours` give the colours of the
-    tokens; None for no colours. `confidences` are those of the words of the picks.
+    tokens; None for no colours. `confidences` are those of the words of the picks. Words in
+    `phrases` are marked.
     """
     import jinja2
     from markupsafe import Markup
@@ -72,8 +76,11 @@ def write_page(
         "num_changes": len(changes),
         "counts": {verdict: sum(c.verdict == verdict for c in changes) for verdict in VERDICTS},
         "utterances": list(
-            _utterances(decision, changes[:MAX_UTTERANCES], colours, normalize, confidences)
+            _utterances(
+                decision, changes[:MAX_UTTERANCES], colours, normalize, confidences, phrases
+            )
         ),
+        "phrases": phrases,
         "unsure": [] if confidences is None else list(_unsure(decision, confidences)),
         "expected": report.test.expected,
         "sure_legend": legend(CONFIDENCES),
@@ -156,6 +163,7 @@ def _utterances(
     colours: Scorer | None,
     normalize: Callable[[str], str],
     confidences: Confidences | None,
+    phrases: Phrases | None,
 ) -> Iterator[dict[str, Any]]:
     """Yields the template's values for each change."""
     nbest = decision.lists.nbest
@@ -179,9 +187,14 @@ def _utterances(
             hypothesis = one.hypotheses[pick]
             tokens = token_scores[hypothesis.text]
             words, loose = mark(hypothesis.text, one.reference, tokens, normalize)
+            inside = iter(phrases.words_inside(hypothesis.text) if phrases else ())
+            words = [
+                replace(w, is_in_phrase=w.error != "deleted" and next(inside, False)) for w in words
+            ]
             sides.append(
                 {
                     "words": words,
+                    "candidate": candidate_of(hypothesis),
                     "loose": loose,
                     "errors": sum(word.error != "" for word in words),
                     "first_pass_rank": int(ranks[pick]),

@@ -29,10 +29,12 @@ from tta.data.corpus.beam_common import (
     run_pipeline,
 )
 from tta.data.nbest.files import iter_nbest
+from tta.data.text.lines import iter_lines
 from tta.errors import InputError, located, shown
 from tta.scoring.combining.decision import decide
 from tta.scoring.combining.guess import guess
 from tta.scoring.combining.part import Part
+from tta.scoring.combining.phrases import Phrases, weigh
 from tta.scoring.combining.scored_lists import score_texts
 from tta.scoring.combining.weights import FIRST_PASS, GivenWeights, RerankWeights
 from tta.scoring.metrics.metric import load_metric
@@ -118,7 +120,9 @@ def score_files(
         if found is not None and not config.overwrite:
             path = FileSystems.join(output_dir, found)
             raise InputError("exists; pass --overwrite to replace the scores", path)
-        weights = config.weights or _guess(config, paths, ScorerHandler(model, **load_options))
+        weights, phrases = config.weights, None
+        if weights is None or config.phrases_file is not None:
+            weights, phrases = _guess(config, paths, ScorerHandler(model, **load_options))
 
         def build(pipeline):
             scored = (
@@ -129,7 +133,7 @@ def score_files(
                 | "SpreadLists" >> beam.Reshuffle()
                 | "Score" >> RunInference(ScorerHandler(model, **load_options))
             )
-            rows = scored | "Rows" >> beam.FlatMap(_rows, weights, config.metric)
+            rows = scored | "Rows" >> beam.FlatMap(_rows, weights, config.metric, phrases)
             start = FileSystems.join(work, PREFIX)
             files = rows | "Write" >> WriteToText(start, SUFFIX, num_shards=config.num_shards)
             each = scored | "Each" >> beam.Map(_counts)
@@ -144,13 +148,19 @@ def score_files(
         return json.load(file)
 
 
-def _guess(config: BeamScoreConfig, paths: Sequence[str], handler: ScorerHandler) -> RerankWeights:
-    """Guesses the weights that are not given from the first `SAMPLE_LISTS` lists."""
+def _guess(
+    config: BeamScoreConfig, paths: Sequence[str], handler: ScorerHandler
+) -> tuple[RerankWeights, Phrases | None]:
+    """Guesses the weights that are not given from the first `SAMPLE_LISTS` lists; the phrases."""
+    metric, phrases = load_metric(config.metric), None
+    if config.phrases_file is not None:
+        lines = iter_lines(config.phrases_file, open_file)
+        phrases = Phrases(lines, metric, config.phrases_file, keeps_non_words(config))
     lists = (one for path in paths for _, one in _read(path, config) if one.hypotheses)
     sample = list(itertools.islice(lists, SAMPLE_LISTS))
     if not sample:
-        return FIRST_PASS
-    part = Part.build(sample).compared(load_metric(config.metric), measured=False)
+        return config.weights or FIRST_PASS, None
+    part = Part.build(sample).compared(metric, measured=False)
     lm = handler.load_model().scorer
     part = part.scored(score_texts(lm, part.texts))
     features = parse_features(config.features)
@@ -160,7 +170,11 @@ def _guess(config: BeamScoreConfig, paths: Sequence[str], handler: ScorerHandler
         scale=config.scale,
         features=dict.fromkeys(part.lists.features) if features is None else features,
     )
-    return guess(part.lists, given).rounded(given)
+    weights = config.weights or guess(part.lists, given).rounded(given)
+    if phrases is not None:
+        phrases.leave_out(lm.is_common)
+        weights = weigh(part.lists, phrases, weights, config.phrases_weight).weights
+    return weights, phrases
 
 
 def _read(path, config):
@@ -170,7 +184,7 @@ def _read(path, config):
         yield path, one
 
 
-def _rows(result, weights, metric):
+def _rows(result, weights, metric, phrases):
     """Yields the rows of a list as JSON lines, best first, or nothing if the list is empty.
 
     The rows are one str, which keeps them together in a file.
@@ -183,7 +197,8 @@ def _rows(result, weights, metric):
     with located(path=path):
         part = part.scored(result.inference)
         with located(f"list {shown(one.utterance_id)}"):
-            decision = decide(part.lists, weights)
+            lists = part.lists if phrases is None else weigh(part.lists, phrases, weights).lists
+            decision = decide(lists, weights)
     rows = score_rows(decision, ["lm"])
     yield "\n".join(json.dumps({"file": path, **row}, ensure_ascii=False) for row in rows)
 

@@ -15,14 +15,26 @@ from tta.data.nbest.settings import (
     SCORES,
 )
 from tta.errors import InputError
-from tta.scoring.combining.weights import GivenWeights, RerankWeights, split_lm_weights
+from tta.scoring.combining.weights import PHRASES, GivenWeights, RerankWeights, split_lm_weights
 from tta.scoring.metrics.metric import BLEU_TOKENIZERS, METRICS
 from tta.scoring.metrics.normalization import METRIC_NORMALIZATIONS
-from tta.settings import FILES, OVERWRITE, Config, setting
+from tta.settings import FILES, OVERWRITE, Config, Setting, setting
 
 # Suffix of a curve file -> the packages that write it.
 CURVE_FORMATS = {".png": ("matplotlib",), ".svg": ("matplotlib",), ".tsv": ()}
 
+PHRASES_FILE = Setting(
+    "File of names, terms and other phrases that are known: one per line, read as hypotheses are. "
+    "`phrase<TAB>factor` multiplies its weight. Hypotheses with phrases are preferred, as far "
+    "as the lists show that the phrases are spoken (docs/phrases.md). Phrases of one common word "
+    "are left out, unless they have a factor."
+)
+PHRASES_WEIGHT = Setting(
+    "Weight of a word of a phrase, in standard deviations of the first pass. Default: 0 to 4, by "
+    "the share of the phrases in the lists that is believed without them.",
+    0,
+    100,
+)
 _REDUCTION = "The language model's score is the sum or the mean of its token scores."
 
 
@@ -91,6 +103,15 @@ class RerankConfig(Config):
         "length of the text; distance is minus its mean distance to the texts of the list, in "
         "characters; weighted_distance is the same, weighted by the first pass. Default: all that "
         "every hypothesis has; without dev lists, distance. --features= uses none.",
+    )
+    phrases_file: str | None = setting(None, PHRASES_FILE)
+    phrases_weight: float | None = setting(None, PHRASES_WEIGHT)
+    phrases_candidates: str | None = setting(
+        None,
+        "For lists of at most ten hypotheses: words that are spelled like a phrase become the "
+        "phrase, in new hypotheses that are judged as the others are. judged: they are in the "
+        "scores file and the report. written: in the output file, too. Default: there are none.",
+        choices=("judged", "written"),
     )
     metric: str = setting(
         "auto",
@@ -167,12 +188,15 @@ class RerankConfig(Config):
                 raise InputError(f"{name} needs dev_nbest_file")
         split_lm_weights(self.lm_weight, len(self.lm_weight or ()))  # checks their values
         features = parse_features(self.features) or {}
+        check_phrases(self, features)
         tuned = {name for name, weight in features.items() if weight is None} - {"distance"}
         if self.dev_nbest_file is None and tuned:
             raise InputError(
                 "features need dev_nbest_file, or a weight each (name=weight), got "
                 f"{','.join(self.features or ())!r}"
             )
+        if self.phrases_candidates is not None and (self.confidence or "").endswith(".ctm"):
+            raise InputError("a CTM needs the times of words, which phrases_candidates have not")
         self.given_confidence_weights()
         if self.decision == "max" and self.scale is not None:
             raise InputError("scale is for the decision mbr, not max")
@@ -202,6 +226,15 @@ class RerankConfig(Config):
             decision=self.decision,
             features=given,
         )
+
+
+def check_phrases(config: "RerankConfig | BeamScoreConfig", features: Collection[str]) -> None:
+    """Raises InputError for settings of phrases without a file, or a feature of their name."""
+    for name in ("phrases_weight", "phrases_candidates"):
+        if config.phrases_file is None and getattr(config, name, None) is not None:
+            raise InputError(f"{name} needs phrases_file")
+    if config.phrases_file is not None and PHRASES in features:
+        raise InputError(f"features: {PHRASES} is that of phrases_file; give it by phrases_weight")
 
 
 def keeps_non_words(config: "RerankConfig | BeamScoreConfig") -> bool | None:
@@ -295,6 +328,8 @@ class BeamScoreConfig(Config):
     features: list[str] | None = setting(
         None, "Weights of further first-pass scores, comma-separated: name=weight."
     )
+    phrases_file: str | None = setting(None, PHRASES_FILE)
+    phrases_weight: float | None = setting(None, PHRASES_WEIGHT)
     metric: str = setting(
         "wer",
         "The loss of mbr: the number of word errors, of character errors for cer, or 1 - chrF for "
@@ -305,7 +340,7 @@ class BeamScoreConfig(Config):
 
     def __post_init__(self):
         super().__post_init__()
-        parse_weights(self.features)  # checks them
+        check_phrases(self, parse_weights(self.features) or {})
 
     @property
     def weights(self) -> RerankWeights | None:

@@ -13,7 +13,7 @@ import tta
 from tta.choices import DECISIONS
 from tta.data.nbest.conversion import as_read, plain_lists
 from tta.data.nbest.files import NBestFile
-from tta.data.nbest.lists import Hypothesis, ListCollector, NBestList, parse_score
+from tta.data.nbest.lists import Hypothesis, ListCollector, NBestList, parse_number, parse_score
 from tta.data.nbest.notes import score_notes
 from tta.errors import InputError, located
 from tta.scoring.combining.confidence import (
@@ -24,6 +24,7 @@ from tta.scoring.combining.confidence import (
 )
 from tta.scoring.combining.decision import Decision, decide
 from tta.scoring.combining.part import Part, score_by_each
+from tta.scoring.combining.phrases import MAX_FACTOR, Phrases, weigh
 from tta.scoring.combining.risk import needs_losses
 from tta.scoring.combining.systems import choose_reranked
 from tta.scoring.combining.weights import FIRST_PASS, GivenWeights, RerankWeights
@@ -75,6 +76,8 @@ def rerank(
     metric: str | Metric = "wer",
     rank_scores: bool = True,
     keep_non_words: bool = False,
+    phrases: Iterable[str] | None = None,
+    phrases_weight: float | None = None,
     progress: bool = False,
 ) -> RerankedList: ...
 @overload
@@ -87,6 +90,8 @@ def rerank(
     metric: str | Metric = "wer",
     rank_scores: bool = True,
     keep_non_words: bool = False,
+    phrases: Iterable[str] | None = None,
+    phrases_weight: float | None = None,
     progress: bool = False,
 ) -> list[RerankedList]: ...
 def rerank(
@@ -98,6 +103,8 @@ def rerank(
     metric: str | Metric = "wer",
     rank_scores: bool = True,
     keep_non_words: bool = False,
+    phrases: Iterable[str] | None = None,
+    phrases_weight: float | None = None,
     progress: bool = False,
 ) -> Any:
     """Reranks N-best lists by first-pass scores and the scores of a language model.
@@ -126,6 +133,10 @@ def rerank(
             lists are usually ordered best first. If False, the language model reranks them alone.
         keep_non_words: whether words that are none, such as `<eps>` and `[noise]`, count. They
             always do for the metric "bleu". The texts that are returned have them in any case.
+        phrases: names, terms and other phrases that are known, each as a line of
+            `--phrases_file`: "phrase", or "phrase<tab>factor". How much they count follows from the
+            lists (docs/phrases.md); with `weights` of this function and phrases, from these.
+        phrases_weight: of a word of a phrase, in standard deviations of the first pass, 0 to 100.
         progress: whether to show a progress bar on standard error.
 
     Returns:
@@ -133,14 +144,15 @@ def rerank(
 
     Raises:
         InputError: `scores` and `lists` have different shapes, a score is not a finite number, only
-            some texts have scores, the weights are for another number of models, or a model cannot
-            be loaded or cannot score a text.
+            some texts have scores, the weights are for another number of models, a phrase has no
+            word, or a model cannot be loaded or cannot score a text.
         TypeError: `lists` does not hold ordered iterables of str.
     """
     lists, scores, is_one = _as_lists(lists, scores)
     metric = _as_metric(metric)
     nbest = _nbest(lists, scores, None, metric, keep_non_words)
-    decision, _ = _decided(nbest, model, weights, metric, rank_scores, progress)
+    known = _phrases(phrases, phrases_weight, metric, keep_non_words)
+    decision, _ = _decided(nbest, model, weights, metric, rank_scores, progress, known)
     if decision is None:
         found = [RerankedList([], [], [], weights or FIRST_PASS) for _ in lists]
     else:
@@ -159,6 +171,7 @@ def tune(
     features: Iterable[str] | None = None,
     rank_scores: bool = True,
     keep_non_words: bool = False,
+    phrases: Iterable[str] | None = None,
     progress: bool = False,
 ) -> RerankWeights:
     """Chooses the weights of `rerank` on lists with references, as run_rerank.py on dev lists.
@@ -173,6 +186,8 @@ def tune(
         metric: as in `rerank`.
         decision: "max", "mbr", or None for "mbr". If the lists are too long to compare all pairs of
             texts, None is "max".
+        phrases: as in `rerank`. They are checked, and change no weight: `rerank` finds theirs on
+            its own lists.
         features: the names of the features to use, such as `rank` and those of the whole list
             (docs/reranking.md). None: all; (): none, as a served model needs it.
 
@@ -188,6 +203,7 @@ def tune(
     lists = as_list(lists, "lists", "lists of str")
     metric = _as_metric(metric)
     nbest = _nbest(lists, scores, references, metric, keep_non_words)
+    _phrases(phrases, None, metric, keep_non_words)
     if not any(one.hypotheses for one in nbest):
         raise InputError("tuning needs a list with a text, and there is none")
     losses = needs_losses(decision, nbest)
@@ -209,6 +225,8 @@ def confidence(
     metric: str | Metric = "wer",
     rank_scores: bool = True,
     keep_non_words: bool = False,
+    phrases: Iterable[str] | None = None,
+    phrases_weight: float | None = None,
     progress: bool = False,
 ) -> Any:
     """How sure each word of the pick of each list is: P(the word is correct), and its best rival.
@@ -217,8 +235,8 @@ def confidence(
     the probabilities are found and how good they are.
 
     Args:
-        lists, scores, model, weights, metric, rank_scores, keep_non_words, progress: as in
-            `rerank`. Of several models, the token scores of the first count.
+        lists, scores, model, weights, metric, rank_scores, keep_non_words, phrases, phrases_weight,
+            progress: as in `rerank`. Of several models, the token scores of the first count.
         confidence_weights: from `fit_confidence`; None for the default weights.
 
     Returns:
@@ -232,7 +250,8 @@ def confidence(
     lists, scores, is_one = _as_lists(lists, scores)
     metric = _as_metric(metric)
     nbest = _nbest(lists, scores, None, metric, keep_non_words)
-    decision, lm = _decided(nbest, model, weights, metric, rank_scores, progress)
+    known = _phrases(phrases, phrases_weight, metric, keep_non_words)
+    decision, lm = _decided(nbest, model, weights, metric, rank_scores, progress, known)
     if decision is None:
         return [[] for _ in lists]
     found = find_evidence(decision, metric, lm, progress=progress)
@@ -252,21 +271,24 @@ def fit_confidence(
     metric: str | Metric = "wer",
     rank_scores: bool = True,
     keep_non_words: bool = False,
+    phrases: Iterable[str] | None = None,
+    phrases_weight: float | None = None,
     progress: bool = False,
 ) -> ConfidenceWeights:
     """Fits the weights of `confidence` on lists with references, near the default weights.
 
     Args:
         references: L str, the correct text of each list.
-        lists, scores, model, weights, metric, rank_scores, keep_non_words, progress: as in
-            `confidence`.
+        lists, scores, model, weights, metric, rank_scores, keep_non_words, phrases, phrases_weight,
+            progress: as in `confidence`.
 
     Raises:
         InputError, TypeError: as `tune`.
     """
     lists, metric = as_list(lists, "lists", "lists of str"), _as_metric(metric)
     nbest = _nbest(lists, scores, references, metric, keep_non_words)
-    decision, lm = _decided(nbest, model, weights, metric, rank_scores, progress)
+    known = _phrases(phrases, phrases_weight, metric, keep_non_words)
+    decision, lm = _decided(nbest, model, weights, metric, rank_scores, progress, known)
     if decision is None:
         raise InputError("fitting needs a list with a text, and there is none")
     return fit_on(decision, metric, lm)
@@ -281,7 +303,19 @@ def _as_lists(lists, scores):
     )
 
 
-def _decided(nbest, model, weights, metric, rank_scores, progress):
+def _phrases(phrases, weight, metric, keep_non_words):
+    """The phrases and the weight that is given; None without phrases."""
+    number = None if weight is None else parse_number(weight, "phrases_weight")
+    if number is not None and not (phrases is not None and 0 <= number <= MAX_FACTOR):
+        rule = f"phrases_weight needs phrases, and must be between 0 and {MAX_FACTOR:g}"
+        raise InputError(f"{rule}, not {number:g}")
+    if phrases is None:
+        return None
+    with located("phrases"):
+        return Phrases(as_texts(phrases, "phrases"), metric, None, keep_non_words), number
+
+
+def _decided(nbest, model, weights, metric, rank_scores, progress, known):
     """The decision on lists, None if none has a text; and the first model, None without one."""
     models = _as_models(model)
     _check_weights(weights, models)
@@ -298,7 +332,14 @@ def _decided(nbest, model, weights, metric, rank_scores, progress):
     part = Part.build(nbest, None, rank_scores).compared(metric, False, losses)
     (part,), lm = score_by_each([part], models, load, progress)
     given = GivenWeights(features=dict.fromkeys(part.lists.features))
-    return decide(part.lists, weights or _choose(part, given)), lm
+    lists, weights = part.lists, weights or _choose(part, given)
+    if known is not None:
+        phrases, weight = known
+        phrases.leave_out((lm or Scorer()).is_common)
+        for note in phrases.notes():
+            warnings.warn(note, stacklevel=3)
+        lists, weights, *_ = weigh(lists, phrases, weights, weight)
+    return decide(lists, weights), lm
 
 
 def _in_order(decision: Decision, row: int) -> RerankedList:

@@ -17,6 +17,7 @@ from tta.data.text.files import STANDARD_STREAM, open_output
 from tta.errors import InputError, install
 from tta.scoring.combining.confidence import Confidences
 from tta.scoring.combining.decision import Decision
+from tta.scoring.combining.phrases import CANDIDATE, candidate_of
 from tta.scoring.reranking.config import CURVE_FORMATS, RerankConfig
 from tta.scoring.reranking.ctm import check_times, write_ctm
 
@@ -75,8 +76,10 @@ def open_outputs(stack: ExitStack, config: RerankConfig, file: NBestFile) -> dic
     return outputs
 
 
-def write_lists(write: Callable[[Sequence[NBestList]], None], decision: Decision) -> None:
-    """Writes the reranked lists, best first.
+def write_lists(
+    write: Callable[[Sequence[NBestList]], None], decision: Decision, candidates: bool = False
+) -> None:
+    """Writes the reranked lists, best first; `candidates` of phrases only if they are asked for.
 
     The score is the combined score, or, for the decision `mbr`, minus the expected loss: the
     highest score is the first in either case.
@@ -88,6 +91,7 @@ def write_lists(write: Callable[[Sequence[NBestList]], None], decision: Decision
         hypotheses = [
             replace(one.hypotheses[j], score=float(decision.goodness[i, j]))
             for j in decision.ranking(i)
+            if candidates or not candidate_of(one.hypotheses[j])
         ]
         reranked.append(replace(one, hypotheses=tuple(hypotheses)))
     write(reranked)
@@ -130,6 +134,8 @@ def score_rows(decision: Decision, names: Sequence[str]) -> Iterator[dict[str, A
                 "text": one.hypotheses[j].text,
                 "first_pass_score": one.hypotheses[j].score,
             }
+            if phrase := candidate_of(one.hypotheses[j]):
+                row[CANDIDATE] = phrase
             if models:
                 row["lm_score"] = float(decision.lm_scores[i, j])
             if len(models) == 1:

@@ -12,6 +12,7 @@ from typing import Any
 import tta
 from tta.data.nbest.files import NBestFile, read_nbest
 from tta.data.text.files import shown_path
+from tta.data.text.lines import iter_lines
 from tta.errors import InputError
 from tta.scoring.combining.confidence import (
     Confidences,
@@ -21,11 +22,13 @@ from tta.scoring.combining.confidence import (
     default_weights,
     fit_on,
 )
-from tta.scoring.combining.decision import Decision, decide
+from tta.scoring.combining.decision import Decision, decide, select
 from tta.scoring.combining.part import Part, score_by_each
+from tta.scoring.combining.phrases import Phrases, phrase_notes, weigh
 from tta.scoring.combining.risk import needs_losses
-from tta.scoring.combining.systems import WITHOUT_MODEL, Systems, choose_systems
-from tta.scoring.combining.weights import split_lm_weights
+from tta.scoring.combining.scored_lists import ScoredLists
+from tta.scoring.combining.systems import WITH_PHRASES, WITHOUT_MODEL, Systems, choose_systems
+from tta.scoring.combining.weights import PHRASES, RerankWeights, split_lm_weights
 from tta.scoring.combining.word_evidence import find_evidence
 from tta.scoring.metrics import significance
 from tta.scoring.metrics.metric import METRICS, Metric, load_metric
@@ -33,6 +36,7 @@ from tta.scoring.reports.evaluation import Change, describe_first, evaluate, fin
 from tta.scoring.reports.page import write_page
 from tta.scoring.reports.table import PartReport, Report, signatures
 from tta.scoring.reports.weight_curve import measure_curve, write_curve
+from tta.scoring.reranking.candidates import with_candidates
 from tta.scoring.reranking.config import RerankConfig, keeps_non_words
 from tta.scoring.reranking.notes import find_notes
 from tta.scoring.reranking.outputs import (
@@ -75,7 +79,10 @@ def rerank_files(
     given_confidence = config.given_confidence_weights()
     if given_confidence is not None:
         given_confidence = ConfidenceWeights.of(given_confidence)
-    metric = _metric(config, test_file.format)
+    metric, phrases, weighed = _metric(config, test_file.format), None, None
+    if config.phrases_file is not None:
+        given = iter_lines(config.phrases_file), metric, shown_path(config.phrases_file)
+        phrases = Phrases(*given, keeps_non_words(config))
     measured = metric if config.metric != "none" and parts[0].has_references else None
     decision = "mbr" if config.scale is not None else config.decision  # a scale implies mbr
     losses = needs_losses(decision, *(part.nbest for part in parts))
@@ -91,10 +98,15 @@ def rerank_files(
         unknown[:0] = found
         return lm
 
+    def again(model: str | None) -> Scorer:
+        options = RerankOptions().for_load() | load_options
+        return first if first and len(models) == 1 else tta.load(model, **options)
+
     with contextlib.ExitStack() as stack:
         outputs = open_outputs(stack, config, test_file)
         parts = [part.compared(metric, config.metric != "none", losses) for part in parts]
-        given = config.given_weights(set.intersection(*(set(one.lists.features) for one in parts)))
+        features = set.intersection(*(set(one.lists.features) for one in parts))
+        given = config.given_weights(features - ({PHRASES} if phrases else set()))
         for name, part in itertools.product(given.features, parts):
             part.lists.feature(name)  # fails if not every hypothesis has it
         parts, first = score_by_each(parts, models, load, progress=sys.stderr.isatty())
@@ -103,12 +115,25 @@ def rerank_files(
         names = _distinct([name for name, _ in loaded])
         tuned_on = (test.lists, None) if dev is None else (dev.lists, dev.statistics)
         systems = choose_systems(names, *tuned_on, given, config.lm_weight)
-        *dev_reports, measures = (_report(part, systems) for part in parts)
-        decision = decide(test.lists, systems.final)
-        changes = find_changes(decision, test.statistics)
+        dev_reports = [_report(one, systems) for one in devs]
+        judged, plain, own = test, systems, {}
+        if phrases is not None:
+            phrases.leave_out((first or Scorer()).is_common)
+            weighed = weigh(test.lists, phrases, plain.final, config.phrases_weight)
+            if config.phrases_candidates is not None:
+                judged = with_candidates(test, phrases)
+                judged = judged.compared(metric, config.metric != "none", losses)
+                (judged,), _ = score_by_each([judged], models, again)
+                more = weigh(judged.lists, phrases, weighed.weights)
+                weighed = weighed._replace(lists=more.lists)
+            own[WITH_PHRASES], judged = weighed.lists, replace(judged, lists=weighed.lists)
+            systems = replace(plain, reranked=plain.reranked | {WITH_PHRASES: weighed.weights})
+        measures = _report(replace(test, statistics=judged.statistics), systems, own)
+        decision = decide(judged.lists, systems.final)
+        changes = find_changes(decision, judged.statistics)
         sure, confidence_signature, more = None, [], []
         if config.confidence is not None or config.report is not None:
-            found = _confidences(decision, metric, first, given_confidence, dev)
+            found = _confidences(decision, metric, first, given_confidence, dev, plain.final)
             sure, line, more = found
             if config.confidence is not None:
                 confidence_signature = line
@@ -121,15 +146,21 @@ def rerank_files(
             dev_reports[0] if dev_reports else None,
             names,
             measured,
-            describe_first(changes, test.nbest),
-            notes=[*find_notes(config, files, dev, test, systems, measures), *more, *unknown],
+            describe_first(changes, judged.nbest),
+            notes=[
+                *phrase_notes(weighed, phrases, select(test.lists, plain.final)),
+                *find_notes(config, files, dev, test, plain, measures),
+                *more,
+                *unknown,
+            ],
             signatures=[
                 *made_by,
-                *signatures([one for _, one in loaded], systems.final, metric),
+                *signatures([one for _, one in loaded], plain.final, metric),
+                *([f"phrases_weight:{weighed.weight:.6g}"] if weighed else []),
                 *confidence_signature,
             ],
         )
-        _write(config, outputs, report, dev, systems, first, decision, changes, sure)
+        _write(config, outputs, report, dev, plain, first, decision, changes, sure, phrases)
     return report
 
 
@@ -177,13 +208,15 @@ def _distinct(names: Sequence[str]) -> list[str]:
     return distinct
 
 
-def _report(part: Part, systems: Systems) -> PartReport:
-    """Measures all ways of reranking on a part, if it has references."""
+def _report(
+    part: Part, systems: Systems, own: Mapping[str, ScoredLists] | None = None
+) -> PartReport:
+    """Measures all ways of reranking on a part, if it has references; `own` as in `evaluate`."""
     texts, evaluation = part.texts, None
     if part.statistics is not None:
         rows = systems.alone | systems.reranked
         compared = [*systems.reranked, *({WITHOUT_MODEL} & systems.alone.keys())]
-        evaluation = evaluate(part.lists, part.statistics, rows, compared, systems.variants)
+        evaluation = evaluate(part.lists, part.statistics, rows, compared, systems.variants, own)
     return PartReport(str(part.path), len(part.nbest), len(texts), len(set(texts)), evaluation)
 
 
@@ -193,15 +226,17 @@ def _confidences(
     lm: Scorer | None,
     given: ConfidenceWeights | None,
     dev: Part | None,
+    plain: RerankWeights,
 ) -> tuple[Confidences, list[str], list[str]]:
     """The confidences of the picks, their signature and their notes.
 
-    The weights are given, or fitted on the picks of the dev lists, or the default ones.
+    The weights are given, or fitted on the picks of the dev lists without phrases, or the default
+    ones.
     """
     evidence = find_evidence(decision, metric, lm)
     weights = given
     if given is None and dev is not None:
-        weights = fit_on(decide(dev.lists, decision.weights), metric, lm)
+        weights = fit_on(decide(dev.lists, plain), metric, lm)
     used = weights or default_weights(evidence.has_model)
     line = ",".join(f"{name}={weight:.6g}" for name, weight in used.items())
     notes = confidence_notes(decision, evidence.has_model, weights is None)
@@ -218,10 +253,11 @@ def _write(
     decision: Decision,
     changes: Sequence[Change],
     sure: Confidences | None,
+    phrases: Phrases | None,
 ) -> None:
     """Writes the outputs that are open. `first` is the first model, which colours the page."""
     if "nbest" in outputs:
-        write_lists(outputs["nbest"], decision)
+        write_lists(outputs["nbest"], decision, config.phrases_candidates == "written")
     if "scores" in outputs:
         write_scores(outputs["scores"], decision, report.names)
     curve = None
@@ -235,4 +271,5 @@ def _write(
         if curve is not None:
             write_curve(svg, ".svg", curve)
         colours = first if first and first.gives_log_probabilities else None
-        write_page(outputs["report"], report, decision, changes, svg.getvalue(), colours, sure)
+        more = svg.getvalue(), colours, sure, phrases
+        write_page(outputs["report"], report, decision, changes, *more)

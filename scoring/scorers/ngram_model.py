@@ -20,6 +20,7 @@ from tta.scoring.scorers.scorer import Scorer, TokenScores, signature_name
 _HEAD_BYTES = 1 << 16  # the counts stand there
 _NGRAM_BYTES = 4  # the shortest line of an n-gram: a probability, a tab, a word, the line end
 _UNREAD = (b"\xfd7zXZ\0", b"BZh")  # xz and bzip2, which camel-kenlm's wheels are built without
+_COMMON = -4.0  # log10 of the probability of a common word
 _PACKED_RATIO = 1_100  # the best that the packers do
 
 
@@ -78,6 +79,10 @@ class NgramModel(Scorer):
         rows = [self._model.full_scores(" ".join(text.split())) for text in as_texts(texts)]
         # The last one is </s>.
         return np.array([sum(one for *_, one in [*row][:-1]) for row in rows], np.int64)
+
+    def is_common(self, word: str) -> bool:
+        """As `Scorer.is_common`: whether the model gives a word alone at least one in 10,000."""
+        return word in self._model and self._model.score(word, bos=False, eos=False) >= _COMMON
 
     def _num_tokens(self, texts):
         return np.array([len(text.split()) + self.score_boundary_tokens for text in texts])

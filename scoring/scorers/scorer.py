@@ -6,13 +6,17 @@ N texts, T tokens, D vector size. A new kind of scorer is a subclass of `Scorer`
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tta.choices import REDUCTIONS
 from tta.data.vocabulary.unknown_words import count_unknown
+from tta.data.vocabulary.word_pieces import read_tokens
 from tta.errors import InputError, printable
+from tta.modeling.formats.trained_models import BUILT_IN
+from tta.names import VOCABULARY
 from tta.scoring.scorers.arguments import as_list, as_texts, check_choice, shortened
 from tta.scoring.scorers.pooling import of_length_1
 
@@ -32,6 +36,9 @@ class TokenScores(NamedTuple):
         """What JSON can hold: {"tokens": [T] str, "log_probabilities": [T] float}."""
         return {"tokens": self.tokens, "log_probabilities": self.log_probabilities.tolist()}
 
+
+_COMMON = 3_000  # words of a language that are common, see `Scorer.is_common`
+_WORD = re.compile(r"[^\W\d_]+")  # letters
 
 # White space, without the control characters that BERT removes from a text instead.
 _BLANKS = re.compile(r"[^\S\x0b\x0c\x1c-\x1f\x85]+")
@@ -253,6 +260,26 @@ class Scorer:
         if self.tokenizer is None:
             return np.zeros(len(listed), np.int64)
         return count_unknown(self.tokenizer, listed)
+
+    def is_common(self, word: str) -> bool:
+        """Whether a word is one of the commonest of its language, or made of such and letters.
+
+        They are the first 3,000 words of the vocabulary, of a small one a quarter: pieces are in
+        the order of their frequency. A model without one takes that of the built-in model.
+        """
+        parts = _WORD.findall(word.lower())
+        return bool(parts) and all(len(part) == 1 or part in self._common for part in parts)
+
+    @cached_property
+    def _common(self) -> set[str]:
+        tokens = self._ordered_tokens()
+        starts = [token[1:] for token in tokens if token[:1] in ("\u0120", "\u2581")]
+        words = [one for one in starts or tokens if len(one) > 1 and one.isalpha()]
+        return {one.lower() for one in words[: min(_COMMON, len(words) // 4)]}
+
+    def _ordered_tokens(self) -> Sequence[str]:
+        of_model = self.tokenizer and self.tokenizer.vocabulary.tokens
+        return of_model or [*read_tokens(BUILT_IN / VOCABULARY)]
 
     def score_blocks(
         self,

@@ -129,6 +129,10 @@ class TransformersModel(Scorer):
             return np.zeros(len(listed), np.int64)
         return np.array([tokens.ids(text).count(tokens.unknown_id) for text in listed], np.int64)
 
+    def _ordered_tokens(self):
+        known = self._reader.get_vocab()
+        return sorted(known, key=known.__getitem__)
+
     def score_tokens(self, texts: Iterable[str], progress: bool = False) -> list[TokenScores]:
         """As `Scorer.score_tokens`; tokens are the tokenizer's."""
         listed, rows, found = as_texts(texts), [], []

@@ -100,7 +100,8 @@ def make_app(lm: Scorer, config: ServerConfig) -> fastapi.FastAPI:
         """Reranks an N-best list."""
         check_texts(request.hypotheses, config.max_texts, config.max_characters)
         weights = request.weights and request.weights.to_weights()
-        one = GivenList(request.hypotheses, request.scores, weights, request.keep_non_words)
+        given = request.model_dump(exclude={"weights"})
+        one = GivenList(weights=weights, **given)
         [found] = await computed(rerank_lists, [one])
         return JSONResponse(found | {"signature": signature})
 

@@ -70,6 +70,12 @@ class ListRequest(_Body):
     )
     weights: Weights | None = Field(None, description="null: guessed from the scores")
     keep_non_words: bool = Field(False, description="whether <eps>, [noise] and others are words")
+    phrases: Texts | None = Field(
+        None, description="known names and terms: phrase, or phrase<tab>factor (docs/phrases.md)"
+    )
+    phrases_weight: Number | None = Field(
+        None, ge=0, le=100, description="of a word of them, in standard deviations; null: guessed"
+    )
 
 
 class RankedHypothesis(_Body):

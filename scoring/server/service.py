@@ -22,6 +22,8 @@ class GivenList(NamedTuple):
     scores: Sequence[float] | None
     weights: RerankWeights | None
     keep_non_words: bool = False
+    phrases: Sequence[str] | None = None
+    phrases_weight: float | None = None
 
     @property
     def words(self) -> list[str]:
@@ -92,6 +94,9 @@ class KnownScores(Scorer):
     def count_unknown(self, texts):
         return self._lm.count_unknown(texts)
 
+    def is_common(self, word):
+        return self._lm.is_common(word)
+
     def group_tokens(self, sentences, scored, texts=None):
         """As the model does."""
         return self._lm.group_tokens(sentences, scored, texts)
@@ -100,9 +105,10 @@ class KnownScores(Scorer):
 def _reranked(given, known):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        more = {"weights": given.weights, "keep_non_words": given.keep_non_words}
-        order = rerank(given.hypotheses, given.scores, known, **more)
-        sure = confidence(given.hypotheses, given.scores, known, **more)
+        more = given._asdict()
+        texts, scores = more.pop("hypotheses"), more.pop("scores")
+        order = rerank(texts, scores, known, **more)
+        sure = confidence(texts, scores, known, **more)
     words = given.words
     lm_scores, _ = known.score_with_counts([words[i] for i in order.indices])
     without = [None] * len(order.texts)

@@ -238,3 +238,19 @@ def test_the_engines_are_compared_by_the_figures_of_the_light_benchmark():
             values = [measured[key.format(engine, fast)] for key in found]
             shown = "{:.1f}" if "first" in found[0] else "{:,.0f}"
             assert cell == "; ".join(map(shown.format, values)), name
+
+
+def test_the_page_of_phrases_has_the_figures_of_its_benchmark():
+    measured = json.loads((ROOT / "docs/phrases.json").read_text(encoding="utf-8"))
+    found = {
+        (one["set"], one["hypotheses"], one["phrases"], one["weights"]): one for one in measured
+    }
+    text = (ROOT / "docs/phrases.md").read_text(encoding="utf-8")
+    table = rows(text, "| phrases, hypotheses ")
+    assert len(table) == 5
+    for phrases, hypotheses, *cells in table:
+        for name, cell in zip(("Arctic clean", "Arctic 5 dB"), cells, strict=True):
+            one = found[name, hypotheses, phrases, "tuned"]
+            low, high = one["interval"]
+            expected = f"{one['with']:.2f} ({one['difference']:+.2f} [{low:+.2f}, {high:+.2f}])"
+            assert cell == expected.replace("+0.00", "0.00"), (phrases, hypotheses)

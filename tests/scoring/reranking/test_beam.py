@@ -270,3 +270,19 @@ def test_without_weights_they_are_guessed_as_by_run_rerank(nbest, tmp_path, mode
         )
         assert mine == pytest.approx(combined, rel=1e-4)
         assert 0 < info["lm_weight"] < 1
+
+
+def test_phrases_have_the_weight_of_the_one_machine_command(
+    nbest, model, tmp_path, workers_find_tta
+):
+    path = tmp_path / "phrases.txt"
+    path.write_text("the dog ran\nq!\n")
+    (tmp_path / "lists").mkdir()
+    given = {"phrases_file": str(path), "metric": "wer", "scale": 0.5}
+    info = on_beam(nbest[:1], tmp_path / "out", model, **given)
+    assert info["features"]["phrases"] > 0
+    ours = rows_by_list((tmp_path / "out").glob("scores-*"))
+    theirs, report = on_one_machine(nbest[0], model, tmp_path, **given)
+    assert_equal_rows(ours, theirs)
+    assert "phrases_weight:" in report
+    assert any(row["features"]["phrases"] for rows in ours.values() for row in rows)

@@ -218,3 +218,10 @@ def test_reranking_and_scoring_say_that_the_model_cannot_read(arpa, tmp_path):
     assert any("tiny.arpa cannot read 1 of 1 lists" in note for note in report.notes)
     config = ScoreConfig(texts=["THE CAT"], output_file=str(tmp_path / "a.scores"))
     assert "the model cannot read the text" in str(score_file(config, f"kenlm:{arpa}"))
+
+
+def test_common_words_have_a_probability_of_one_in_ten_thousand(arpa):
+    words = "the", "cat", "dog"
+    assert [tta.load(f"kenlm:{arpa}").is_common(word) for word in words] == [True, True, False]
+    arpa.write_text(ARPA.replace("-0.625\tcat", "-4.125\tcat"))
+    assert [tta.load(f"kenlm:{arpa}").is_common(word) for word in words] == [True, False, False]

@@ -85,6 +85,34 @@ def test_a_list_is_reranked_as_by_tta_rerank(lm, port, scores, weights):
         }
 
 
+def test_phrases_are_those_of_tta_rerank(lm, port):
+    texts, scores = ["to go home", "to kathmandu", "to the cat"], [-1.0, -9.0, -10.0]
+    body = {"hypotheses": texts, "scores": scores}
+    plain = post(port, "rerank", **body)[1]
+    more = {"phrases": ["kathmandu", "the"], "phrases_weight": 50}
+    answer = post(port, "rerank", **body, **more)[1]
+    with pytest.warns(UserWarning, match="common words"):
+        expected = tta.rerank(texts, scores, lm, **more)
+    assert [row["text"] for row in answer["hypotheses"]] == expected.texts
+    assert expected.texts[0] == "to kathmandu" != plain["hypotheses"][0]["text"]
+    assert answer["words"][1]["word"] == "kathmandu"
+    assert answer["weights"]["features"]["phrases"] > 0
+    assert any("common words among the phrases were left out: 1" in n for n in answer["notes"])
+    again = post(port, "rerank", **body, phrases=["kathmandu"], weights=answer["weights"])[1]
+    assert again["hypotheses"][0]["text"] == "to kathmandu"
+    wrong = [
+        ({"phrases": []}, "phrases: List should have at least 1 item"),
+        ({"phrases": ["a\tb"]}, "phrases: expected a finite number"),
+        ({"phrases_weight": 1}, "phrases_weight needs phrases"),
+        ({"phrases": ["a"], "phrases_weight": 101}, "phrases_weight: "),
+        ({"weights": answer["weights"]}, "not every hypothesis has a feature 'phrases'"),
+    ]
+    for one, rule in wrong:
+        status, answer_ = post(port, "rerank", **body, **one)
+        assert status == 400
+        assert rule in answer_["error"]["message"]
+
+
 def test_scores_that_look_like_costs_are_noted(port):
     texts = ["a b c", "a b", "a"]
     lists = post(port, "rerank", hypotheses=texts, scores=[1.0, 2.0, 3.0])[1]

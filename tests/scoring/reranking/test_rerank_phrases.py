@@ -1,0 +1,254 @@
+"""`tta rerank --phrases_file`: what it picks, writes, reports and refuses."""
+
+import json
+import re
+
+import pytest
+
+import tta
+from tests.commands import run_command
+from tests.fake_model import FakeModel
+from tests.reranking import rerank
+from tta.data.nbest.files import read_nbest
+from tta.errors import InputError
+from tta.scoring.reranking.config import BeamScoreConfig, RerankConfig
+
+
+@pytest.fixture(autouse=True)
+def loaded(monkeypatch):
+    """The names of the models that are loaded; all are fake models."""
+    names = []
+    monkeypatch.setattr(tta, "load", lambda name=None, **_: names.append(name) or FakeModel(name))
+    return names
+
+
+def write(path, *rows, reference=None):
+    """Lists of {text: score}."""
+    lines = []
+    for i, row in enumerate(rows):
+        hypotheses = [{"text": text, "score": score} for text, score in row.items()]
+        one = {"id": f"u{i}", "hypotheses": hypotheses}
+        lines.append(json.dumps(one | ({} if reference is None else {"reference": reference})))
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+SURE, UNSURE = {"at ely": -1.0, "at all": -9.0}, {"at elly": -1.0, "at ely": -4.0}
+
+
+@pytest.fixture
+def phrases(tmp_path):
+    path = tmp_path / "phrases.txt"
+    path.write_text("ely\nkathmandu\nthe\n")
+    return path
+
+
+def rows_of(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+@pytest.mark.parametrize("models", [[], ["one"], ["one", "two"]], ids=len)
+@pytest.mark.parametrize("dev", [False, True], ids=["guessed", "tuned"])
+def test_a_pick_that_phrases_change(tmp_path, phrases, models, dev):
+    lists = write(tmp_path / "lists.jsonl", *[SURE] * 20, UNSURE, reference="at ely")
+    out, scores, page = (tmp_path / name for name in ("out.jsonl", "scores.jsonl", "page.html"))
+    more = {"dev_nbest_file": lists} if dev else {}
+    files = {"output_file": out, "scores_file": scores, "report": page, **more}
+    report = rerank(lists, models, phrases_file=phrases, **files)
+    row = report.test.row("with phrases")
+    assert row.value == 0.0
+    assert "phrases" in row.weights.features
+    plain = rerank(lists, models, **more).test
+    assert report.test.row(plain.evaluation.rows[-2].name).value == plain.evaluation.rows[-2].value
+    assert (report.dev is None) is not dev
+    assert not dev or all(row.name != "with phrases" for row in report.dev.evaluation.rows)
+    text = str(report)
+    assert "note: 1 of 2 phrases stand in lists, 21 times, of which " in text
+    assert "note: common words among the phrases were left out: 1, such as 'the'; " in text
+    assert re.search(r"\nphrases_weight:[0-9.]+$", text)
+    assert "with phrases" in page.read_text()
+    assert 'class="w  phrase"' in page.read_text()
+    assert [one.hypotheses[0].text for one in read_nbest(out).lists] == ["at ely"] * 21
+    assert rows_of(scores)[0]["features"]["phrases"] == 1.0
+
+
+def test_a_weight_that_is_given(tmp_path, phrases):
+    lists = write(tmp_path / "lists.jsonl", *[UNSURE] * 3, reference="at ely")
+    for weight, value in (0.0, 50.0), (50.0, 0.0):
+        report = rerank(lists, [], phrases_file=phrases, phrases_weight=weight)
+        assert report.test.row("with phrases").value == value
+        assert f"\nphrases_weight:{weight:g}" in str(report)
+
+
+def test_texts_are_read_as_normalize_reads_them(tmp_path):
+    phrases = tmp_path / "phrases.txt"
+    phrases.write_text("ELY!\n")
+    lists = write(tmp_path / "lists.jsonl", *[{"At Ely": -1.0, "At all": -9.0}] * 3)
+    note = "0 of 1 phrases stand in lists"
+    assert note in str(rerank(lists, [], phrases_file=phrases))
+    found = str(rerank(lists, [], phrases_file=phrases, normalize="basic"))
+    assert "1 of 1 phrases stand in lists, 3 times" in found
+
+
+def test_bleu_has_phrases_and_no_rates(tmp_path, phrases):
+    lists = write(tmp_path / "lists.jsonl", *[SURE] * 20, UNSURE, reference="at ely")
+    text = str(rerank(lists, [], phrases_file=phrases, metric="bleu"))
+    assert "with phrases" in text
+    assert "B-BLEU" not in text
+
+
+NEAR = {"to cathmandu": -1.0, "to cat": -9.0}
+
+
+def near(tmp_path, phrases, **more):
+    rows = [{"to kathmandu": -1.0, "to cat": -9.0}] * 20
+    lists = write(tmp_path / "lists.jsonl", *rows, NEAR, reference="to kathmandu")
+    files = {name: tmp_path / name for name in ("output_file", "scores_file", "report")}
+    given = {"phrases_file": phrases, "phrases_weight": 9.0, "overwrite": True, **files, **more}
+    report = rerank(lists, ["one"], **given)
+    return report, *(path.read_text() for path in files.values())
+
+
+def test_a_candidate_is_judged_marked_and_not_written(tmp_path, phrases, loaded):
+    report, output, scores, page = near(tmp_path, phrases, phrases_candidates="judged")
+    assert report.test.row("with phrases").value == 0.0
+    assert report.test.row("reranked").value > 0.0  # which has no candidates
+    assert "kathmandu was put in" in page
+    last = [row for row in map(json.loads, scores.splitlines()) if row["id"] == "u20"]
+    assert [(row["text"], row.get("candidate")) for row in last][:2] == [
+        ("to kathmandu", "kathmandu"),
+        ("to cathmandu", None),
+    ]
+    assert {"lm_score", "combined", "posterior"} <= last[0].keys()
+    written = [h["text"] for h in json.loads(output.splitlines()[-1])["hypotheses"]]
+    assert written == ["to cathmandu", "to cat"]
+    assert loaded == ["one"]
+    _, output, *_ = near(tmp_path, phrases, phrases_candidates="written")
+    written = [h["text"] for h in json.loads(output.splitlines()[-1])["hypotheses"]]
+    assert written[0] == "to kathmandu"
+    _, _, scores, _ = near(tmp_path, phrases)
+    assert "candidate" not in scores
+
+
+def test_candidates_that_nobody_says_are_not_picked(tmp_path, phrases):
+    rows = [{"to cathmandu": -1.0, "to cat": -9.0}] * 20
+    lists = write(tmp_path / "lists.jsonl", *rows, reference="to cathmandu")
+    report = rerank(lists, ["one"], phrases_file=phrases, phrases_candidates="judged")
+    assert report.test.row("with phrases").value == 0.0
+
+
+WRONG = [  # settings, the error
+    ({"phrases_weight": 1.0}, "phrases_weight needs phrases_file"),
+    ({"phrases_file": "p", "phrases_weight": -1.0}, "phrases_weight must be between 0 and 100"),
+    ({"phrases_candidates": "judged"}, "phrases_candidates needs phrases_file"),
+    (
+        {"phrases_file": "p", "phrases_candidates": "judged", "confidence": "a.ctm"},
+        "a CTM needs the times of words, which phrases_candidates have not",
+    ),
+    (
+        {"phrases_file": "p", "features": ["phrases=1"]},
+        "features: phrases is that of phrases_file; give it by phrases_weight",
+    ),
+]
+
+
+@pytest.mark.parametrize(("settings", "error"), WRONG)
+def test_settings_that_do_not_fit(settings, error):
+    with pytest.raises(InputError, match=re.escape(error)):
+        RerankConfig(nbest_file="x", **settings)
+    if settings.keys() <= {"phrases_file", "phrases_weight", "features"}:
+        with pytest.raises(InputError, match=re.escape(error)):
+            BeamScoreConfig(nbest_file=["x"], output_dir="y", **settings)
+
+
+def test_a_wrong_file_is_one_line_before_a_model_is_loaded(tmp_path, loaded):
+    lists, path = write(tmp_path / "lists.jsonl", SURE), tmp_path / "phrases.txt"
+    for content, rule in ("ely\tx\n", ":1: expected a finite number"), ("", ": the file is empty"):
+        path.write_text(content)
+        with pytest.raises(InputError, match=re.escape(f"{path}{rule}")):
+            rerank(lists, phrases_file=path, output_file=tmp_path / "out")
+    with pytest.raises(InputError, match=r"no such file|does not exist|not found"):
+        rerank(lists, phrases_file=tmp_path / "missing")
+    assert loaded == []
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_feature_of_the_file_with_the_same_name_gives_way(tmp_path, phrases):
+    path, rows = tmp_path / "lists.jsonl", []
+    for i in range(40):
+        hypotheses = [
+            {"text": text, "score": score, "phrases": 7.0 - j}
+            for j, (text, score) in enumerate(SURE.items())
+        ]
+        rows.append({"id": str(i), "hypotheses": hypotheses, "reference": "at ely"})
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    scores = tmp_path / "scores"
+    given = {"dev_nbest_file": path, "phrases_file": phrases, "scores_file": scores}
+    report = rerank(path, [], **given)
+    assert "phrases" not in report.test.row("no model").weights.features
+    assert {row["features"]["phrases"] for row in rows_of(scores)} == {0.0, 1.0}
+
+
+def test_the_command(tmp_path, phrases):
+    lists = write(tmp_path / "lists.jsonl", *[SURE] * 20, UNSURE, reference="at ely")
+    flags = f"--nbest_file={lists}", f"--phrases_file={phrases}", "--model=none"
+    done = run_command("tta-rerank", *flags)
+    assert done.returncode == 0, done.stderr
+    assert "with phrases" in done.stdout
+    done = run_command("tta-rerank", *flags[:1], f"--phrases_file={tmp_path / 'no'}")
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+LISTS, SCORES = [[*SURE]] * 20 + [[*UNSURE]], [[*SURE.values()]] * 20 + [[*UNSURE.values()]]
+
+
+def test_in_python():
+    found = tta.rerank(LISTS, SCORES, "none", phrases=["ely"])
+    assert [one.texts[0] for one in found] == ["at ely"] * 21
+    assert tta.rerank(LISTS, SCORES, "none")[-1].texts[0] == "at elly"
+    again = tta.rerank(LISTS, SCORES, "none", phrases=["ely"], weights=found[0].weights)
+    assert again == found
+    words = tta.confidence(LISTS, SCORES, "none", phrases=["ely"])
+    assert [one.word for one in words[-1]] == ["at", "ely"]
+    fixed = tta.rerank(LISTS[-1], SCORES[-1], "none", phrases=["ely"], phrases_weight=50)
+    assert fixed.texts[0] == "at ely"
+    references = ["at ely"] * 21
+    fitted = [
+        tta.fit_confidence(LISTS, references, SCORES, "none", **more)
+        for more in ({}, {"phrases": ["ely"]})
+    ]
+    assert fitted[0] != fitted[1]
+    assert tta.rerank([], phrases=["ely"]) == []
+
+
+def test_tuning_does_not_see_phrases():
+    given = LISTS, ["at ely"] * 21, SCORES, "none"
+    weights = tta.tune(*given, phrases=["ely"])
+    assert weights == tta.tune(*given)
+    row = {"at home": -1.0, "at kathmandu": -9.0}
+    lists, scores = [[*row]] * 20, [[*row.values()]] * 20
+    found = tta.rerank(lists, scores, "none", weights=weights, phrases=["kathmandu"])
+    assert [one.texts[0] for one in found] == ["at home"] * 20
+
+
+def test_common_words_are_a_warning():
+    with pytest.warns(UserWarning, match="common words among the phrases were left out: 1"):
+        tta.rerank(LISTS, SCORES, "none", phrases=["the", "ely"])
+
+
+REFUSED = [  # arguments, the error
+    ({"phrases": "ely"}, TypeError, "phrases"),
+    ({"phrases": []}, InputError, "phrases: expected phrases, one per line, got none"),
+    ({"phrases": ["ely", "a\tb"]}, InputError, "phrases: expected a finite number"),
+    ({"phrases_weight": 1}, InputError, "phrases_weight needs phrases"),
+    ({"phrases": ["ely"], "phrases_weight": -1}, InputError, "between 0 and 100, not -1"),
+    ({"phrases": ["ely"], "phrases_weight": "x"}, InputError, "expected a finite number"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "error", "text"), REFUSED)
+def test_wrong_arguments(arguments, error, text):
+    with pytest.raises(error, match=re.escape(text)):
+        tta.rerank(LISTS, SCORES, "none", **arguments)
