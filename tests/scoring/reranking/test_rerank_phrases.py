@@ -174,17 +174,16 @@ def test_a_wrong_file_is_one_line_before_a_model_is_loaded(tmp_path, loaded):
 
 
 def test_a_feature_of_the_file_with_the_same_name_gives_way(tmp_path, phrases):
-    path, rows = tmp_path / "lists.jsonl", []
-    for i in range(40):
-        hypotheses = [
-            {"text": text, "score": score, "phrases": 7.0 - j}
-            for j, (text, score) in enumerate(SURE.items())
-        ]
-        rows.append({"id": str(i), "hypotheses": hypotheses, "reference": "at ely"})
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    path, references = tmp_path / "lists.moses", tmp_path / "references"
+    with open(path, "w") as file:
+        for i in range(40):
+            for j, (text, score) in enumerate(SURE.items()):
+                file.write(f"{i} ||| {text} ||| phrases= {7 - j} ||| {score}\n")
+    references.write_text("at ely\n" * 40)
     scores = tmp_path / "scores"
-    given = {"dev_nbest_file": path, "phrases_file": phrases, "scores_file": scores}
-    report = rerank(path, [], **given)
+    files = {"reference_file": references, "dev_reference_file": references}
+    given = {"dev_nbest_file": path, "phrases_file": phrases, "scores_file": scores, **files}
+    report = rerank(path, [], metric="wer", **given)
     assert "phrases" not in report.test.row("no model").weights.features
     assert {row["features"]["phrases"] for row in rows_of(scores)} == {0.0, 1.0}
 
