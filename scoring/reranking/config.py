@@ -123,6 +123,13 @@ class RerankConfig(Config):
         group=FILES,
         writes=True,
     )
+    best_file: str | None = setting(
+        None,
+        "File for the best text of each list, in their order, as words: lines of text; of `id text` "
+        "(Kaldi's) if the name ends in text; sclite's trn (.trn); or a row per list (.csv, .tsv, "
+        ".jsonl), as in the input, with a column `best` more; - is standard output.",
+        writes=True,
+    )
     scores_file: str | None = setting(
         None,
         "File for the scores as JSON lines: id, text, first_pass_score, lm_score, num_tokens, "

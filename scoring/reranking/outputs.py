@@ -17,6 +17,7 @@ from tta.data.text.files import STANDARD_STREAM, open_output
 from tta.errors import InputError, install
 from tta.scoring.combining.confidence import Confidences
 from tta.scoring.combining.decision import Decision
+from tta.scoring.reranking.best_texts import check_ids
 from tta.scoring.reranking.config import CURVE_FORMATS, RerankConfig
 from tta.scoring.reranking.ctm import check_times, write_ctm
 
@@ -42,14 +43,15 @@ def open_outputs(stack: ExitStack, config: RerankConfig, file: NBestFile) -> dic
     the lists that were read.
 
     Returns:
-        The stream of each output in the config: `scores`, `confidence`, `curve`, `report`. That of
-        the curve is binary. `nbest` is the function of `open_nbest_output` that writes the lists.
+        The stream of each output in the config: `best`, `scores`, `confidence`, `curve`, `report`.
+        That of the curve is binary. `nbest` is the function of `open_nbest_output` that writes the lists.
 
     Raises:
         InputError: two outputs have the same name, or an output cannot be written.
     """
     paths = {
         "nbest": config.output_file,
+        "best": config.best_file,
         "scores": config.scores_file,
         "confidence": config.confidence,
         "curve": config.curve_file,
@@ -63,6 +65,8 @@ def open_outputs(stack: ExitStack, config: RerankConfig, file: NBestFile) -> dic
     for one, other in itertools.combinations(names, 2):
         if os.path.realpath(one) == os.path.realpath(other):
             raise InputError("two outputs have the same name", other)
+    if config.best_file is not None:
+        check_ids(config.best_file, file.lists)
     outputs: dict[str, Any] = {}
     for name, path in paths.items():
         if name == "nbest":

@@ -33,6 +33,7 @@ from tta.scoring.reports.evaluation import Change, describe_first, evaluate, fin
 from tta.scoring.reports.page import write_page
 from tta.scoring.reports.table import PartReport, Report, signatures
 from tta.scoring.reports.weight_curve import measure_curve, write_curve
+from tta.scoring.reranking.best_texts import write_best
 from tta.scoring.reranking.config import RerankConfig, keeps_non_words
 from tta.scoring.reranking.notes import find_notes
 from tta.scoring.reranking.outputs import (
@@ -129,7 +130,9 @@ def rerank_files(
                 *confidence_signature,
             ],
         )
-        _write(config, outputs, report, dev, systems, first, decision, changes, sure)
+        _write(
+            config, outputs, test_file.format, report, dev, systems, first, decision, changes, sure
+        )
     return report
 
 
@@ -211,6 +214,7 @@ def _confidences(
 def _write(
     config: RerankConfig,
     outputs: Mapping[str, Any],
+    format: str,
     report: Report,
     dev: Part | None,
     systems: Systems,
@@ -222,6 +226,8 @@ def _write(
     """Writes the outputs that are open. `first` is the first model, which colours the page."""
     if "nbest" in outputs:
         write_lists(outputs["nbest"], decision)
+    if config.best_file is not None:
+        write_best(outputs["best"], config.best_file, format, decision)
     if "scores" in outputs:
         write_scores(outputs["scores"], decision, report.names)
     curve = None
