@@ -12,11 +12,33 @@ from tta.scoring.metrics.metric import BLEU_TOKENIZERS
 
 try:
     from sacrebleu.metrics.bleu import BLEU
+    from sacrebleu.metrics.chrf import CHRF as CHRF
+    from sacrebleu.metrics.ter import TER as TER
 except ModuleNotFoundError:
-    raise InputError(f"BLEU needs sacrebleu: {install('bleu')}") from None
+    raise InputError(f"BLEU, chrF and TER need sacrebleu: {install('bleu')}") from None
 
 
-class Bleu:
+class PairwiseChrf:
+    """The part of a metric of translations that compares hypotheses with each other."""
+
+    loss_name = "1 - chrF"
+    normalize = str  # texts are compared unchanged
+    uses_list_features = False
+
+    def losses(self, texts: Sequence[str]) -> np.ndarray:
+        """1 - chrF of text i if text j is correct: [n, n] float32.
+
+        The BLEU of one sentence is a coarse measure: most pairs share few n-grams of four words. On
+        IWSLT'14, choosing by chrF gives a higher corpus BLEU than choosing by the BLEU of sentences
+        (docs/reranking.md).
+        """
+        losses = 1 - pairwise_chrf(texts)
+        _, kinds = np.unique(texts, return_inverse=True)
+        losses[kinds[:, None] == kinds] = 0.0  # the chrF of two empty texts is 0
+        return losses
+
+
+class Bleu(PairwiseChrf):
     """sacrebleu's corpus BLEU, from 0 to 100; a `tta.scoring.metrics.metric.Metric`.
 
     `tokenize` is one of `BLEU_TOKENIZERS`; `none` is for text that is already tokenized. An unknown
@@ -24,10 +46,7 @@ class Bleu:
     """
 
     name = "BLEU"
-    loss_name = "1 - chrF"
     higher_is_better = True
-    normalize = str  # texts are compared unchanged
-    uses_list_features = False
 
     def __init__(self, tokenize: str):
         if tokenize not in BLEU_TOKENIZERS:
@@ -61,18 +80,6 @@ class Bleu:
         """
         bleu = _bleu(np.asarray(statistics), effective_order=True)
         return statistics[..., 1] / 4 * (1 - bleu / 100)
-
-    def losses(self, texts: Sequence[str]) -> np.ndarray:
-        """1 - chrF of text i if text j is correct: [n, n] float32.
-
-        The BLEU of one sentence is a coarse measure: most pairs share few n-grams of four words. On
-        IWSLT'14, choosing by chrF gives a higher corpus BLEU than choosing by the BLEU of sentences
-        (docs/reranking.md).
-        """
-        losses = 1 - pairwise_chrf(texts)
-        _, kinds = np.unique(texts, return_inverse=True)
-        losses[kinds[:, None] == kinds] = 0.0  # the chrF of two empty texts is 0
-        return losses
 
     def details(self, totals: np.ndarray) -> dict[str, float]:
         """The brevity penalty, and words divided by reference words."""

@@ -28,7 +28,7 @@ class Row:
         gain: over the first pass, in percent, positive is better; NaN if the first pass has 0.
         interval: the confidence interval of the gain, or NaNs.
         weights: the weights that made the picks; None for first pass and oracle.
-        picked: [L, S] int64, the statistics of the picks.
+        picked: [L, S] int64, the statistics of the picks of lists with a reference.
     """
 
     name: str
@@ -78,7 +78,8 @@ def evaluate(
     picks = {"first pass": select(lists, FIRST_PASS)}
     picks |= {name: select(lists, one) for name, one in {**systems, **variants}.items()}
     picks["oracle"] = statistics.oracle()
-    picked = {name: statistics.of(one) for name, one in picks.items()}
+    measured = [one.reference is not None for one in lists.nbest]
+    picked = {name: statistics.of(one)[measured] for name, one in picks.items()}
     totals = {name: one.sum(axis=0) for name, one in picked.items()}
     values = {name: float(metric.corpus(one)) for name, one in totals.items()}
 
@@ -92,7 +93,7 @@ def evaluate(
         return np.stack([*gains, *(of[a] - of[b] for a, b in pairs)])
 
     bounds = paired_bootstrap(np.stack(list(picked.values())), metric, quantities)
-    notes = list(_why_undefined(bounds, values["first pass"], len(lists.nbest), metric))
+    notes = list(_why_undefined(bounds, values["first pass"], sum(measured), metric))
     keys = [*systems, *pairs]
     intervals = {key: (low, high) for key, (low, high) in zip(keys, bounds.tolist(), strict=True)}
     rows = [
@@ -161,7 +162,7 @@ def find_changes(decision: Decision, statistics: ListStatistics | None) -> list[
         if i != j and one.hypotheses[i].text != one.hypotheses[j].text:
             size = float(goodness[number, j] - goodness[number, i])
             verdict = "better" if size > 0 else "worse" if size < 0 else "neither"
-            verdict = "" if statistics is None else verdict
+            verdict = "" if statistics is None or one.reference is None else verdict
             changes.append(Change(number, i, j, verdict, abs(size)))
     return sorted(changes, key=lambda change: -change.size)
 

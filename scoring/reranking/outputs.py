@@ -44,7 +44,8 @@ def open_outputs(stack: ExitStack, config: RerankConfig, file: NBestFile) -> dic
 
     Returns:
         The stream of each output in the config: `best`, `scores`, `confidence`, `curve`, `report`.
-        That of the curve is binary. `nbest` is the function of `open_nbest_output` that writes the lists.
+        That of the curve is binary. `nbest` is the function of `open_nbest_output` that writes the
+        lists.
 
     Raises:
         InputError: two outputs have the same name, or an output cannot be written.

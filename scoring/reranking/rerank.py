@@ -69,7 +69,7 @@ def rerank_files(
     parts, files = [test], [test_file]
     if config.dev_nbest_file is not None:
         dev_files = config.dev_nbest_file, config.dev_reference_file, config.dev_score_file
-        dev, dev_file = _read(config, *dev_files)
+        dev, dev_file = _read(config, *dev_files, is_dev=True)
         parts, files = [dev, test], [dev_file, test_file]
     _check(config, parts, models)
     check_word_times(config, test_file)
@@ -137,11 +137,18 @@ def rerank_files(
 
 
 def _read(
-    config: RerankConfig, path: str, reference_file: str | None, score_file: str | None
+    config: RerankConfig,
+    path: str,
+    reference_file: Sequence[str] | str | None,
+    score_file: Sequence[str] | str | None,
+    is_dev: bool = False,
 ) -> tuple[Part, NBestFile]:
-    """Reads a file of lists."""
-    given = config.beam_size, config.scores, keeps_non_words(config)
+    """Reads a file of lists. Nothing is tuned on dev lists without a reference."""
+    given = config.beam_size, config.scores, keeps_non_words(config), config.partial_references
     file = read_nbest(path, config.format, reference_file, score_file, *given)
+    if is_dev:
+        kept = [one for one in file.lists if one.reference is not None]
+        file = replace(file, lists=kept or file.lists)
     return Part.build(file.lists, str(shown_path(path)), config.rank_scores), file
 
 
