@@ -19,9 +19,11 @@ from tta.errors import InputError, located
 # The longest line of a format that may have a whole list or file in one line, such as JSON.
 MAX_DOCUMENT_BYTES = 1 << 28
 
-# The columns of Whisper's .tsv; when a text in a transcript was spoken, in JSON.
-_TIMED = {"start", "end", "text"}
-_TIMES = {"start", "timestamps", "timestamp", "offsets", "segments", "chunks"}
+# What JSON of Whisper's programs, its .tsv and subtitles have; and lists in unknown layouts.
+_TRANSCRIPT = re.compile(
+    r'-->|\Astart[\t,]end[\t,]text|"(start|timestamps?|offsets|segments|chunks)"\s*:', re.I
+)
+_ALTERNATIVES = re.compile(r'"(alternative|\w*n_?best|hyp|beam|candidate|choice)\w*"', re.I)
 _PACKED = (".gz", ".bz2", ".xz")
 
 
@@ -200,7 +202,8 @@ def _detect(source: Source) -> Format:
     found = matching_formats(source)
     if len(found) == 1:
         return found[0]
-    if not found and _is_transcript(source):
+    is_transcript = _TRANSCRIPT.search(source.start) and not _ALTERNATIVES.search(source.start)
+    if not found and is_transcript:
         raise InputError(
             "this is a transcript, with one text for each time: an N-best list needs the others, "
             "too; decode again and keep all beams (docs/tutorials/whisper.md)"
@@ -215,25 +218,6 @@ def _detect(source: Source) -> Format:
             nearest = f"the nearest is {format.name}, {format.layout}; missing: {missing}"
             raise InputError(f"{rule}; {nearest}")
     raise InputError(f"{rule}; these are known: {', '.join(FORMATS)}")
-
-
-def _is_transcript(source):
-    """Whether a file has one text for each time: JSON of Whisper's programs, or subtitles."""
-    if any("-->" in row for row in source.head):
-        return True
-    if source.head and _TIMED.issubset(re.split(r"[\t,]", source.head[0].lower())):
-        return True
-    for value in source.values:
-        several = [one for one in _dicts([value]) for one in (one, *_dicts(one.values()))]
-        if any("text" in one and not _TIMES.isdisjoint(one) for one in several):
-            return True
-    return False
-
-
-def _dicts(values):
-    """The objects among values, and in arrays among them."""
-    flat = [one for value in values for one in (value if isinstance(value, list) else [value])]
-    return [one for one in flat if isinstance(one, dict)]
 
 
 def _appearance(source):

@@ -16,7 +16,7 @@ class _OfSacrebleu(PairwiseChrf):
     scorer: Any
 
     def __init__(self):
-        signed = type(self.scorer)(references=[["-"]])
+        signed = type(self.scorer)(references=[["-"]])  # it counts them
         self.signature = f"{self.name}|{signed.get_signature()}"
 
     def statistics(self, hypotheses: Sequence[str], reference: str, *more: str) -> np.ndarray:
@@ -24,8 +24,7 @@ class _OfSacrebleu(PairwiseChrf):
         if more:
             self.signature = self.signature.replace("nrefs:1", "nrefs:var")
         references = [[one] * len(hypotheses) for one in (reference, *more)]
-        found = self.scorer._extract_corpus_statistics(hypotheses, references)
-        return np.array(found, np.float64)
+        return np.array(self.scorer._extract_corpus_statistics(hypotheses, references), float)
 
     def details(self, totals: np.ndarray) -> dict[str, float]:
         return {}

@@ -1,6 +1,7 @@
 """Evaluates ways of reranking on one file of lists: values, intervals, and picks that changed."""
 
 import itertools
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -128,6 +129,9 @@ def _why_undefined(
         )
 
 
+VERDICTS = ("better", "worse", "neither")
+
+
 @dataclass(frozen=True)
 class Change:
     """An utterance for which reranking picks another text than the first pass.
@@ -167,13 +171,15 @@ def find_changes(decision: Decision, statistics: ListStatistics | None) -> list[
     return sorted(changes, key=lambda change: -change.size)
 
 
-def describe_first(changes: Sequence[Change], nbest: Sequence[NBestList]) -> list[str]:
-    """Lines that show the first change in the order of the lists, not the best one; or no line."""
+def describe_best(changes: Sequence[Change], nbest: Sequence[NBestList]) -> list[str]:
+    """Lines that count the changes, and show the one that improved most; without any, no line."""
     if not changes:
         return []
-    change = min(changes, key=lambda one: one.number)
+    change = next((one for one in changes if one.verdict == "better"), changes[0])
     one = nbest[change.number]
-    verdict = f" ({change.verdict})" if change.verdict else ""
+    found = Counter(one.verdict for one in changes if one.verdict)
+    counts = ", ".join(f"{found[name]:,} {name}" for name in VERDICTS)
+    what = f", {change.verdict}" if change.verdict else ""
     texts = {
         "first pass": one.hypotheses[change.before].text,
         "reranked": one.hypotheses[change.after].text,
@@ -182,4 +188,5 @@ def describe_first(changes: Sequence[Change], nbest: Sequence[NBestList]) -> lis
     lines = [
         f"  {name:10}  {' '.join(text.split())}" for name, text in texts.items() if text is not None
     ]
-    return [f"the first pick that changed, {shown(one.utterance_id)}{verdict}:", *lines]
+    of = f" of {len(changes):,} ({counts})" if found else f" of {len(changes):,}"
+    return [f"the largest change{of}: {shown(one.utterance_id)}{what}", *lines]

@@ -28,12 +28,12 @@ def layout_of(path: str) -> str:
 
 def check_ids(path: str, lists: Sequence[NBestList]) -> None:
     """Raises InputError if the layout has ids, and the id of a list would end early in it."""
-    ends = {"trn": r"[\s()]", "text": r"\s"}.get(layout_of(path))
-    for one in lists if ends else ():
-        if re.search(ends or "", one.utterance_id):
-            rule = f"the id {shown(one.utterance_id)} cannot stand in lines of `{{}}`"
-            layout = "words (id)" if layout_of(path) == "trn" else "id words"
-            raise InputError(rule.format(layout), path)
+    ends = {"trn": r"[\s()]", "text": r"\s"}.get(layout_of(path), r"(?!)")
+    for one in lists:
+        if re.search(ends, one.utterance_id):
+            layout = _LINES[layout_of(path)].replace("{text}", "words").format(id="id")
+            rule = f"the id {shown(one.utterance_id)} cannot stand in lines of `{layout}`"
+            raise InputError(rule, path)
 
 
 def write_best(stream: TextIO, path: str, format: str, decision: Decision) -> None:

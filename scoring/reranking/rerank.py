@@ -29,7 +29,7 @@ from tta.scoring.combining.weights import split_lm_weights
 from tta.scoring.combining.word_evidence import find_evidence
 from tta.scoring.metrics import significance
 from tta.scoring.metrics.metric import METRICS, Metric, load_metric
-from tta.scoring.reports.evaluation import Change, describe_first, evaluate, find_changes
+from tta.scoring.reports.evaluation import Change, describe_best, evaluate, find_changes
 from tta.scoring.reports.page import write_page
 from tta.scoring.reports.table import PartReport, Report, signatures
 from tta.scoring.reports.weight_curve import measure_curve, write_curve
@@ -115,14 +115,15 @@ def rerank_files(
                 confidence_signature = line
                 file = outputs["confidence"], config.confidence, test_file.format
                 more = [*more, *write_confidence(*file, decision, sure)]
-            measures = replace(measures, expected=(sure.name, sure.expected))
+            fitted = dev is not None and given_confidence is None
+            measures = replace(measures, expected=sure.describe(dev.path if fitted else None))
         made_by = [significance.SIGNATURE, measured.signature] if measured else []
         report = Report(
             measures,
             dev_reports[0] if dev_reports else None,
             names,
             measured,
-            describe_first(changes, test.nbest),
+            describe_best(changes, test.nbest),
             notes=[*find_notes(config, files, dev, test, systems, measures), *more, *unknown],
             signatures=[
                 *made_by,

@@ -9,8 +9,8 @@ from tta.data.nbest.lists import Hypothesis, NBestList
 from tta.errors import InputError
 from tta.scoring.combining import scored_lists
 from tta.scoring.combining.scored_lists import (
-    ListStatistics,
     RANK,
+    ListStatistics,
     ScoredLists,
     check_widths,
     common_features,
