@@ -150,8 +150,8 @@ class RerankConfig(Config):
         None,
         "File for the confidence of every word of the picks as JSON lines, one per list: id, and "
         "words with word, probability, rival and rival_probability (docs/confidence.md). A name "
-        "that ends in .ctm writes NIST's CTM, for lists with the times of words. - is standard "
-        "output.",
+        "that ends in .csv or .tsv writes a row for each word, .ctm NIST's CTM, for lists with the "
+        "times of words. - is standard output.",
         writes=True,
     )
     confidence_weights: list[str] | None = setting(

@@ -14,6 +14,7 @@ from tta.data.nbest.files import NBestFile, open_nbest_output
 from tta.data.nbest.formats import load_format
 from tta.data.nbest.lists import NBestList
 from tta.data.text.files import STANDARD_STREAM, open_output
+from tta.data.text.tables import delimiter_of, row_writer
 from tta.errors import InputError, install
 from tta.scoring.combining.confidence import Confidences
 from tta.scoring.combining.decision import Decision
@@ -113,13 +114,18 @@ def check_word_times(config: RerankConfig, file: NBestFile) -> None:
 def write_confidence(
     stream: TextIO, path: str, format: str, decision: Decision, confidences: Confidences
 ) -> list[str]:
-    """Writes the confidences of words as JSON lines; as NIST's CTM if the path ends in .ctm.
+    """Writes the confidences of words as JSON lines, a table, or NIST's CTM, by the path's end.
 
     Returns notes on what was left out.
     """
     if path.endswith(CTM):
         return [*write_ctm(stream, load_format(format), decision, confidences)]
+    write_row = row_writer(stream, path) if delimiter_of(path) else None
     for one, words in zip(decision.lists.nbest, confidences.words, strict=True):
+        if write_row is not None:
+            for number, word in enumerate(words, 1):
+                write_row({"id": one.utterance_id, "word_number": number} | word.to_dict())
+            continue
         row = {"id": one.utterance_id, "words": [word.to_dict() for word in words]}
         stream.write(json.dumps(row, ensure_ascii=False) + "\n")
     return []

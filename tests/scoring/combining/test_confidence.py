@@ -1,5 +1,7 @@
 """Confidences of words: twins of the shares and of the fit, and input that is out of the way."""
 
+import csv
+import gzip
 import json
 import re
 import warnings
@@ -285,6 +287,25 @@ def test_the_expected_error_rate_has_an_interval_over_lists():
     spread = 100 * errors.std() / 2 / 40**0.5
     assert high - low == pytest.approx(2 * 1.96 * spread, rel=0.1)
     assert "[" not in Confidences([[]], np.zeros(1), np.zeros(1), "WER").describe()
+
+
+def test_a_table_has_a_row_per_word(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_lists(tmp_path / "test.jsonl", [{"id": "u1", "hypotheses": ["a, cat", "a, mat"]}])
+    arguments = ["--model=none", "--nbest_file=test.jsonl"]
+    for name in ("sure.jsonl", "sure.csv", "sure.tsv.gz"):
+        done = run_command("tta-rerank", *arguments, f"--confidence={name}")
+        assert done.returncode == 0, done.stderr
+    words = json.loads((tmp_path / "sure.jsonl").read_text())["words"]
+    with open(tmp_path / "sure.csv", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    packed = gzip.decompress((tmp_path / "sure.tsv.gz").read_bytes()).decode()
+    assert packed.splitlines()[0].split("\t") == [*rows[0]]
+    assert [row["word"] for row in rows] == ["a,", "cat"]
+    assert [row["id"] + row["word_number"] for row in rows] == ["u11", "u12"]
+    for row, word in zip(rows, words, strict=True):
+        assert float(row["probability"]) == pytest.approx(word["probability"], rel=1e-6)
+        assert row["rival"] == ("null" if word["rival"] is None else word["rival"])
 
 
 def test_a_ctm_has_the_times_of_the_words(tmp_path, monkeypatch):
