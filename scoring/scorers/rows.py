@@ -13,13 +13,8 @@ from tta.scoring.scorers.config import ScoreConfig
 from tta.scoring.scorers.scorer import Scorer, TokenScores
 
 Row = Mapping[str, Any]
-# In bits, lower is more expected: what is written, by the name of the natural logarithm.
-_SURPRISALS = {
-    "score": "surprisal",
-    "log_probabilities": "surprisals",
-    "word_log_probabilities": "word_surprisals",
-}
-
+_LOGS = "score", "log_probabilities", "word_log_probabilities"
+_BITS = dict(zip(_LOGS, ("surprisal", "surprisals", "word_surprisals"), strict=True))
 _OWN = {"file", "sentence", "text", "word_number", "word", "log_probability", "surprisal"}
 
 
@@ -32,43 +27,36 @@ def row_maker(
     """
     by_word = config.words and delimiter_of(path) is not None
     in_folder = os.path.isdir(config.input_file or "")
-    if not (by_word or in_folder or config.unit == "bits"):
-        return write
-    names = _SURPRISALS if config.unit == "bits" else {}
-    beside = _beside(config, files, by_word, in_folder)
+    names, unit = (_BITS, -math.log(2)) if config.unit == "bits" else ({}, 1)
+    beside = _beside(config.column, files, by_word, in_folder)
 
     def write_row(row):
-        first, row = next(beside), {names.get(k, k): _in(names, k, v) for k, v in row.items()}
+        first = next(beside)
+        row = {names.get(k, k): _scaled(v, unit) if k in names else v for k, v in row.items()}
         if not by_word:
             write(first | row)
             return
-        kind = "surprisal" if names else "log_probability"
-        values = row[names.get("word_log_probabilities", "word_log_probabilities")]
-        first |= {name: row[name] for name in ("text",) if name in row}
-        for number, (word, value) in enumerate(zip(row["words"], values, strict=True), 1):
+        kind, values = ("surprisal", _BITS[_LOGS[2]]) if names else ("log_probability", _LOGS[2])
+        first |= {"text": row["text"]} if "text" in row else {}
+        for number, (word, value) in enumerate(zip(row["words"], row[values], strict=True), 1):
             write(first | {"word_number": number, "word": word, kind: value})
 
-    return write_row
+    return write_row if by_word or in_folder or names else write
 
 
-def _in(names, key, value):
-    """A value of a row in bits, if it has a name there."""
-    if key not in names:
-        return value
-    return [-x / math.log(2) for x in value] if isinstance(value, list) else -value / math.log(2)
+def _scaled(value, unit):
+    return [one / unit for one in value] if isinstance(value, list) else value / unit
 
 
-def _beside(config, files, by_word, in_folder) -> Iterator[dict[str, Any]]:
+def _beside(column, files, by_word, in_folder) -> Iterator[dict[str, Any]]:
     """What stands beside each sentence: its file, if the input is a folder; its other columns."""
-    keeps = by_word and config.column is not None and all(map(os.path.isfile, files))
-    if not (in_folder or keeps):
+    if not (in_folder or (by_word and column and all(map(os.path.isfile, files)))):
         yield from ({"sentence": number} if by_word else {} for number in itertools.count(1))
-    number = 0
+    count = itertools.count(1)
     for file in files:
         lines = iter_lines(file, may_be_empty=True)
-        for cells in _columns(lines, file, config.column) if config.column else ({} for _ in lines):
-            number += 1
-            own = {"sentence": number, **cells} if by_word else {}
+        for cells in _columns(lines, file, column) if column else ({} for _ in lines):
+            own = {"sentence": next(count), **cells} if by_word else {}
             yield ({"file": file} if in_folder else {}) | own
 
 
@@ -89,8 +77,7 @@ def scored_words(
         return [(words, values.tolist()) for words, values in lm.by_words(texts, scored)]
     words = [[part for word in text.split() for part in split_punctuation(word)] for text in texts]
     groups = lm.group_tokens(words, scored, texts)
-    sums = [[float(values.sum()) for values in group] for group in groups]
-    return list(zip(words, sums, strict=True))
+    return [(w, [float(x.sum()) for x in group]) for w, group in zip(words, groups, strict=True)]
 
 
 def split_punctuation(word: str) -> list[str]:
