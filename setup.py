@@ -39,6 +39,7 @@ BLEU = ["sacrebleu>=2.4"]
 REPORT = ["jinja2>=3.1", "matplotlib>=3.10.7"]
 BEAM = ["apache-beam>=2.77,<3"]  # needs protobuf < 7, and so does the TensorFlow that pip picks
 KENLM = ["camel-kenlm>=2026.2"]  # the code of kenlm; with wheels for each Python on Linux
+WHISPER = ["whisper-normalizer>=0.1.5"]  # --normalize=whisper
 PROBE = ["scikit-learn>=1.6"]
 CLASSIFY = [*TRAIN, "scikit-learn>=1.6"]
 COMPLETION = ["shtab>=1.7"]
@@ -47,7 +48,7 @@ SERVE = ["fastapi>=0.115", "uvicorn[standard]>=0.30", "prometheus-client>=0.23"]
 VECTORS = ["gensim>=4.4"]  # wheels for each Python; NumPy and SciPy are its only large needs
 TEST = ["pytest>=8", "pytest-xdist>=3.6", "hypothesis>=6.100", "jiwer>=3.1", "setuptools>=70.1"]
 TEST += ["ruff>=0.12", "pyright>=1.1.400", *REPORT, *PROBE, *SERVE]
-TEST += [*BLEU, *COMPLETION, *HUB, *KENLM, "openapi-spec-validator>=0.7.1"]
+TEST += [*BLEU, *WHISPER, *COMPLETION, *HUB, *KENLM, "openapi-spec-validator>=0.7.1"]
 # References: exact Bessel functions; the F1 of entities.
 TEST += ["mpmath>=1.3", "seqeval>=1.2"]
 DOCS = ["zensical>=0.0.73", "mkdocstrings[python]>=0.30", "ruff>=0.12"]  # Ruff wraps signatures
@@ -117,6 +118,7 @@ setup(
         "serving": TRAIN,  # its name in version 0.1
         "transformers": ["torch>=2.4", "transformers>=4.57"],  # --model=transformers:NAME
         "serve": SERVE,  # tta serve, tta demo
+        "whisper": WHISPER,  # --normalize=whisper
         "report": REPORT,
         "bleu": BLEU,  # --metric=bleu
         "hub": HUB,  # --model=hf:OWNER/NAME

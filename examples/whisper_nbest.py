@@ -1,6 +1,6 @@
 """Decodes recordings with Whisper and writes its beams as N-best lists, which `tta rerank` reads.
 
-    pip install 'tta-lm[transformers]'
+    pip install '.[transformers]'
     python examples/whisper_nbest.py --output=lists.jsonl recordings/*.wav
 
 A recording is a WAV file of 16 bits, mono, 16 kHz, of at most 30 seconds. Its name without the
@@ -44,7 +44,7 @@ def main():
     parser.add_argument("--output", required=True, type=Path)
     arguments = parser.parse_args()
     if "WhisperProcessor" not in globals():
-        raise SystemExit("error: pip install 'tta-lm[transformers]'")
+        raise SystemExit("error: pip install '.[transformers]'")
     processor = WhisperProcessor.from_pretrained(arguments.model, trust_remote_code=False)
     model = WhisperForConditionalGeneration.from_pretrained(
         arguments.model, trust_remote_code=False

@@ -17,7 +17,7 @@ from tta.errors import InputError, install
 from tta.help import help_text
 from tta.standard_streams import prepare_streams, quiet_tensorflow
 
-FAILED, WRONG_FLAGS, INTERRUPTED, TERMINATED = 1, 2, 130, 143
+FAILED, WRONG_FLAGS, INTERRUPTED, CLOSED_PIPE, TERMINATED = 1, 2, 130, 141, 143
 
 # The packages of the extra `train`.
 OF_TRAINING = {"tensorflow", "keras", "tensorboard", "tensorflow_text", "tensorflow_serving"}
@@ -60,8 +60,9 @@ def run(
 ) -> None:
     """Turns flags into configs, calls `main` with them and exits.
 
-    The exit status is 0 (done), 1 (failed), 2 (wrong flags), 130 (Ctrl-C) or 143 (SIGTERM). Both
-    signals end a command in the same way: unfinished files are removed.
+    The exit status is 0 (done), 1 (failed), 2 (wrong flags), 130 (Ctrl-C), 141 (the reader of the
+    output has closed it) or 143 (SIGTERM). Both signals end a command in the same way: unfinished
+    files are removed.
 
     Args:
         main: called with one instance of each config. The docstring of its module, which says what
@@ -242,7 +243,7 @@ def _guarded(main: Callable[[], None]) -> None:
         _stop(f"this needs {package}, which is not installed: {install()}", FAILED)
     except BrokenPipeError:  # the reader of our output has closed it
         _drop_output()
-        sys.exit(FAILED)
+        sys.exit(CLOSED_PIPE)
     except UnicodeEncodeError as error:
         character = ascii(error.object[error.start])
         _stop(f"{character} cannot be written as {error.encoding}", FAILED)

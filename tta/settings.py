@@ -150,6 +150,8 @@ class Config:
     def __post_init__(self):
         for field in fields(self):
             value = getattr(self, field.name)
+            if field.is_list and isinstance(value, str):
+                object.__setattr__(self, field.name, value := [value])
             items = value if field.is_list and value is not None else [value]
             if field.setting.distinct and value is not None:
                 _check_distinct(field.name, value)

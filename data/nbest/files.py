@@ -48,11 +48,12 @@ class NBestFile:
 def read_nbest(
     path: Path | str,
     format: str | None = None,
-    reference_file: Path | str | None = None,
-    score_file: Path | str | None = None,
+    reference_file: Path | str | Sequence[str] | None = None,
+    score_file: Path | str | Sequence[str] | None = None,
     beam_size: int | None = None,
     scores: str | None = None,
     keep_non_words: bool | None = None,
+    partial_references: bool = False,
 ) -> NBestFile:
     """Reads a file of N-best lists.
 
@@ -65,25 +66,30 @@ def read_nbest(
             that is a folder, or of files in a format that reads such folders.
         format: a key of `FORMATS`; None detects it from the content.
         reference_file: references that replace those of the file; see
-            `tta.data.nbest.reference_files.read_references`.
-        score_file: the costs of a Kaldi list (`utt-N cost`, negative natural log).
+            `tta.data.nbest.reference_files.read_references`. Several files give each list several.
+        score_file: the costs of a Kaldi list (`utt-N cost`, negative natural log). Of several files
+            the sum is the cost, and each is a feature: `score_1`, `score_2`.
         beam_size: hypotheses per list, for formats that do not separate lists (NeMo's TSV).
         scores: what the scores of the file are, one of `tta.choices.SCORE_KINDS`; None: what the
             format says. In memory they are natural logs in any case.
         keep_non_words: whether words that are none, such as `<eps>`, count; None: only in the
             formats of `TRANSLATIONS`.
+        partial_references: whether some lists may have a reference and others none.
 
     Raises:
         InputError: a file is missing, empty or malformed, or breaks a rule above; the message
             names file, line (if there is one) and rule.
     """
-    read = list(_read(path, format, score_file, beam_size, scores, open))
+    read = list(_read(path, format, score_file, beam_size, scores, open, partial_references))
     name, lists = read[0][0].name, [nbest for _, nbest in read]
     names = tuple(dict.fromkeys(filter(None, map(name_in_folder, lists))))
     if reference_file is not None:
-        references = read_references(reference_file, [nbest.utterance_id for nbest in lists])
-        pairs = zip(lists, references, strict=True)
-        lists = [replace(nbest, reference=r, more_references=()) for nbest, r in pairs]
+        files = [reference_file] if isinstance(reference_file, (str, Path)) else reference_file
+        ids = [nbest.utterance_id for nbest in lists]
+        found = [read_references(file, ids, partial_references) for file in files]
+        for i, several in enumerate(zip(*found, strict=True)):
+            first, *more = [one for one in several if one is not None] or [None]
+            lists[i] = replace(lists[i], reference=first, more_references=tuple(more))
     lists, notes = plain_lists(lists, _keeps(keep_non_words, name))
     return NBestFile(lists, name, names, tuple(notes))
 
@@ -211,9 +217,9 @@ def _keeps(keep_non_words, format):
     return format in TRANSLATIONS if keep_non_words is None else keep_non_words
 
 
-def _read(path, format, score_file, beam_size, scores, opener):
+def _read(path, format, score_file, beam_size, scores, opener, partial=False):
     """Yields the format and a list with scores that are natural logs, for each list."""
-    for chosen, nbest in iter_lists(path, format, score_file, beam_size, opener):
+    for chosen, nbest in iter_lists(path, format, score_file, beam_size, opener, partial):
         with located(f"list {shown(nbest.utterance_id)}", path=shown_path(path)):
             converted = in_memory(nbest, chosen.score_kind, scores)
         yield chosen, converted

@@ -58,9 +58,13 @@ class ListCollector:
         lists: the lists that were collected and not yet taken.
         count: the number of lists collected in all.
         has_scores: whether the hypotheses have scores; None while there are no hypotheses.
+
+    Args:
+        partial_references: whether some lists may have a reference and others none.
     """
 
-    def __init__(self):
+    def __init__(self, partial_references: bool = False):
+        self._partial = partial_references
         self.lists: list[NBestList] = []
         self.count = 0
         self.has_scores: bool | None = None
@@ -142,7 +146,7 @@ class ListCollector:
             raise InputError(f"has {have}, but the lists before it have {before}")
         if self._has_references is None:
             self._has_references = reference is not None
-        if (reference is not None) != self._has_references:
+        if (reference is not None) != self._has_references and not self._partial:
             have, before = ("no", "one") if reference is None else ("a", "none")
             raise InputError(f"has {have} reference, but the lists before it have {before}")
 

@@ -4,7 +4,7 @@ import contextlib
 import itertools
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,15 +19,21 @@ from tta.errors import InputError, located
 # The longest line of a format that may have a whole list or file in one line, such as JSON.
 MAX_DOCUMENT_BYTES = 1 << 28
 
+# What JSON of Whisper's programs, its .tsv and subtitles have; and lists in unknown layouts.
+_TRANSCRIPT = re.compile(
+    r'-->|\Astart[\t,]end[\t,]text|"(start|timestamps?|offsets|segments|chunks)"\s*:', re.I
+)
+_ALTERNATIVES = re.compile(r'"(alternative|\w*n_?best|hyp|beam|candidate|choice)\w*"', re.I)
 _PACKED = (".gz", ".bz2", ".xz")
 
 
 def iter_lists(
     path: Path | str,
     format: str | None,
-    score_file: Path | str | None,
+    score_file: Path | str | Sequence[str] | None,
     beam_size: int | None,
     opener: Callable[..., Any],
+    partial_references: bool = False,
 ) -> Iterator[tuple[Format, NBestList]]:
     """Yields the format and a list, for each list; see `tta.data.nbest.files.read_nbest`.
 
@@ -35,7 +41,7 @@ def iter_lists(
     """
     if beam_size is not None and beam_size < 1:
         raise InputError(f"the beam size must be at least 1, got {beam_size}")
-    collector, options = ListCollector(), (score_file, beam_size)
+    collector, options = ListCollector(partial_references), (score_file, beam_size)
     with located(path=shown_path(path)):
         if opener is open and str(path) != STANDARD_STREAM and os.path.isdir(path):
             yield from _read_folder(Path(path), format, options, collector)
@@ -70,9 +76,13 @@ def _read_folder(folder, format, options, collector) -> Iterator[tuple[Format, N
     """Reads the folder of a format that is one, or a folder of files."""
     chosen = _format_of_files(folder, format, options)
     if chosen is None:
-        chosen = choose_format(format, Source((), *options, folder=folder))
+        source = Source((), *options, folder=folder)
+        files = [file for file in _files(folder) if file.suffix]
+        if format is None and files and not matching_formats(source):
+            _explain(files[0], options)
+        chosen = choose_format(format, source)
         with _read_as(chosen, format):
-            chosen.read(Source((), *options, folder=folder), collector)
+            chosen.read(source, collector)
             yield from ((chosen, nbest) for nbest in collector.take())
             _check_any(collector, "folder")
         return
@@ -84,6 +94,14 @@ def _read_folder(folder, format, options, collector) -> Iterator[tuple[Format, N
                 yield chosen, replace(nbest, extra={**(nbest.extra or {}), "file": file.name})
     with _read_as(chosen, format):
         _check_any(collector, "folder")
+
+
+def _explain(file, options):
+    """Raises InputError: what the first file of a folder is that is not read as a folder."""
+    with located(path=file):
+        head = read_head(iter_lines(file))
+        found = choose_format(None, Source(head, *options, stem=_stem(file.name)))
+        raise InputError(f"a folder of files in the format {found.name} is not read: join them")
 
 
 def _read_whole(chosen, source, collector):
@@ -179,9 +197,17 @@ def read_head(lines: Iterable[str]) -> list[str]:
 def _detect(source: Source) -> Format:
     if not source.rows and not source.folder:
         raise InputError("the file is empty")
+    if "".join(source.head).split() in (["[]"], ["{}"], ["[", "]"]):
+        raise InputError("the file holds no list")
     found = matching_formats(source)
     if len(found) == 1:
         return found[0]
+    is_transcript = _TRANSCRIPT.search(source.start) and not _ALTERNATIVES.search(source.start)
+    if not found and is_transcript:
+        raise InputError(
+            "this is a transcript, with one text for each time: an N-best list needs the others, "
+            "too; decode again and keep all beams (docs/tutorials/whisper.md)"
+        )
     if found:
         names = " or ".join(format.name for format in found)
         raise InputError(f"could be {names}: name the format")

@@ -71,7 +71,7 @@ def _table_rows(lines, path) -> Iterator[tuple[int, dict[str, Any]]]:
         if repeated is not None:
             raise InputError(f"two columns are named {shown(repeated)}", path, rows[0][0])
         rows = rows[1:]
-    elif rows and are_usual_names(names):
+    elif rows and are_usual_names(names if len(names) > 1 else names[0].split(",")):
         rule = f"expected the columns {GOOD} and {BAD}, got {shown(names)}"
         raise InputError(rule, path, rows[0][0])
     else:

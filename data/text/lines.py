@@ -86,6 +86,13 @@ def matching_files(pattern: str) -> list[str]:
     return [path for path in glob.glob(pattern, recursive=True) if not os.path.isdir(path)]
 
 
+def texts_of(pattern: str) -> list[str]:
+    """As `matching_files`; of a folder with .txt files only these, plain or compressed."""
+    files = matching_files(pattern)
+    texts = [one for one in files if re.search(r"\.txt(\.(gz|bz2|xz))?$", one)]
+    return texts if texts and os.path.isdir(pattern) else files
+
+
 def expand_globs(
     patterns: Iterable[str], match: Callable[[str], list[str]] = matching_files
 ) -> list[str]:

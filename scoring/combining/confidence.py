@@ -20,6 +20,7 @@ from tta.scoring.combining.word_evidence import (
     find_evidence,
 )
 from tta.scoring.metrics.metric import Metric
+from tta.scoring.metrics.significance import bootstrap, interval
 from tta.scoring.scorers.scorer import Scorer
 
 BIAS, DELETIONS, SINGLE = "bias", "deletions", "single_"
@@ -196,6 +197,18 @@ class Confidences:
         """The expected error rate in percent; NaN if no words are expected."""
         total = float(self.lengths.sum())
         return 100 * float(self.errors.sum()) / total if total else float("nan")
+
+    def describe(self, fitted_on: str | None = None) -> str:
+        """A line on the expected error rate; its interval is of lists drawn with replacement."""
+
+        def on_resamples(index):
+            return 100 * self.errors[index].sum(-1) / self.lengths[index].sum(-1)
+
+        with np.errstate(invalid="ignore", divide="ignore"):
+            low, high = interval(bootstrap(len(self.errors), on_resamples))
+        line = f"expected {self.name} of the picks, without references: {self.expected:.2f} %"
+        line += f" [{low:.2f}, {high:.2f}]" if np.isfinite([low, high]).all() else ""
+        return line + (f", fitted on other lists, {fitted_on}" if fitted_on else "")
 
 
 def confidences_of(evidence: WordEvidence, weights: ConfidenceWeights | None = None) -> Confidences:

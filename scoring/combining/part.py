@@ -70,8 +70,8 @@ class Part:
 
     @property
     def has_references(self) -> bool:
-        """Whether the lists have references."""
-        return self.nbest[0].reference is not None
+        """Whether lists have references."""
+        return any(one.reference is not None for one in self.nbest)
 
     @property
     def texts(self) -> list[str]:

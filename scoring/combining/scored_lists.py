@@ -221,16 +221,16 @@ class ListStatistics:
 
     @classmethod
     def build(cls, nbest: Sequence[NBestList], metric: Metric) -> "ListStatistics":
-        """Compares every hypothesis with the reference of its list. Every list needs one.
+        """Compares every hypothesis with the reference of its list. A list without one counts 0.
 
         A list without hypotheses counts as one with an empty hypothesis: all words are deleted.
         """
         counts = []
         for one in nbest:
-            assert one.reference is not None
             texts = [h.text for h in one.hypotheses] or [""]
             with located(f"list {shown(one.utterance_id)}"):
-                counts.append(metric.statistics(texts, one.reference, *one.more_references))
+                found = metric.statistics(texts, one.reference or "", *one.more_references)
+                counts.append(found if one.reference is not None else np.zeros_like(found))
         return cls(metric, pad(counts), pad([np.ones(len(one), bool) for one in counts]))
 
     def of(self, picks: np.ndarray) -> np.ndarray:

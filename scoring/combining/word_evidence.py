@@ -19,6 +19,7 @@ from tta.scoring.combining.risk import posteriors
 from tta.scoring.combining.weights import GivenWeights
 from tta.scoring.metrics.error_rate import DELETION, SUBSTITUTION
 from tta.scoring.metrics.metric import Metric
+from tta.scoring.metrics.normalization import parts_of
 from tta.scoring.scorers.scorer import Scorer
 
 # The features, and the size of a difference in each that is neither small nor large. The first six
@@ -178,7 +179,7 @@ def posteriors_of(decision: Decision) -> np.ndarray:
 def _split(text, metric, by_character):
     """The words of a text, and the parts of each that the metric compares."""
     words = UNIT.findall(text) if by_character else text.split()
-    return words, [metric.normalize(word).split() for word in words]
+    return words, parts_of(words, metric.normalize)
 
 
 def _compare(text, others, metric, by_character):

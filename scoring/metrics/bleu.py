@@ -4,6 +4,7 @@ The n-grams of a hypothesis are matched only once. chrF says how similar transla
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -12,40 +13,71 @@ from tta.scoring.metrics.metric import BLEU_TOKENIZERS
 
 try:
     from sacrebleu.metrics.bleu import BLEU
+    from sacrebleu.metrics.chrf import CHRF as CHRF
+    from sacrebleu.metrics.ter import TER as TER
 except ModuleNotFoundError:
-    raise InputError(f"BLEU needs sacrebleu: {install('bleu')}") from None
+    raise InputError(f"BLEU, chrF and TER need sacrebleu: {install('bleu')}") from None
 
 
-class Bleu:
+class OfSacrebleu:
+    """What the metrics of translations have in common: sacrebleu's statistics, a loss by chrF.
+
+    Attributes:
+        scorer: sacrebleu's metric.
+    """
+
+    name: str
+    scorer: Any
+    loss_name = "1 - chrF"
+    normalize = str  # texts are compared unchanged
+    uses_list_features = False
+
+    def __init__(self, **options: Any):
+        # sacrebleu writes "nrefs:1" only if it has seen a reference.
+        signed = type(self.scorer)(references=[["-"]], **options)
+        self.signature = f"{self.name}|{signed.get_signature()}"
+
+    def statistics(self, hypotheses: Sequence[str], reference: str, *more: str) -> np.ndarray:
+        """[n, S], what sacrebleu sums over texts."""
+        if more:
+            self.signature = self.signature.replace("nrefs:1", "nrefs:var")
+        references = [[one] * len(hypotheses) for one in (reference, *more)]
+        return np.array(self.scorer._extract_corpus_statistics(hypotheses, references))
+
+    def losses(self, texts: Sequence[str]) -> np.ndarray:
+        """1 - chrF of text i if text j is correct: [n, n] float32.
+
+        The BLEU of one sentence is a coarse measure: most pairs share few n-grams of four words. On
+        IWSLT'14, choosing by chrF gives a higher corpus BLEU than choosing by the BLEU of sentences
+        (docs/reranking.md).
+        """
+        losses = 1 - pairwise_chrf(texts)
+        _, kinds = np.unique(texts, return_inverse=True)
+        losses[kinds[:, None] == kinds] = 0.0  # the chrF of two empty texts is 0
+        return losses
+
+    def details(self, totals: np.ndarray) -> dict[str, float]:
+        """No numbers beside the value."""
+        return {}
+
+
+class Bleu(OfSacrebleu):
     """sacrebleu's corpus BLEU, from 0 to 100; a `tta.scoring.metrics.metric.Metric`.
 
     `tokenize` is one of `BLEU_TOKENIZERS`; `none` is for text that is already tokenized. An unknown
-    one raises InputError.
+    one raises InputError. The statistics are [n, 10] int64: words, reference words, matched
+    n-grams, all n-grams (orders 1 to 4).
     """
 
     name = "BLEU"
-    loss_name = "1 - chrF"
     higher_is_better = True
-    normalize = str  # texts are compared unchanged
-    uses_list_features = False
 
     def __init__(self, tokenize: str):
         if tokenize not in BLEU_TOKENIZERS:
             choices = " or ".join(BLEU_TOKENIZERS)
             raise InputError(f"bleu_tokenize must be {choices}, not {tokenize!r}")
-        # The oracle needs a meaningful score of one sentence, hence the effective order. It does
-        # not change the counts, and the corpus score is computed without it.
-        self._sentence = BLEU(tokenize=tokenize, effective_order=True)
-        # sacrebleu writes "nrefs:1" only if it has seen a reference.
-        self.signature = f"BLEU|{BLEU(tokenize=tokenize, references=[['-']]).get_signature()}"
-
-    def statistics(self, hypotheses: Sequence[str], reference: str, *more: str) -> np.ndarray:
-        """[n, 10] int64: words, reference words, matched n-grams, all n-grams (orders 1 to 4)."""
-        if more:
-            self.signature = self.signature.replace("nrefs:1", "nrefs:var")
-        references = [reference, *more]
-        scores = [self._sentence.sentence_score(text, references) for text in hypotheses]
-        return np.array([[s.sys_len, s.ref_len, *s.counts, *s.totals] for s in scores], np.int64)
+        self.scorer = BLEU(tokenize=tokenize, force=True)  # no warnings of sacrebleu
+        super().__init__(tokenize=tokenize)
 
     def corpus(self, totals: np.ndarray) -> np.ndarray:
         """[..., 10] summed statistics -> [...] float64, corpus BLEU as sacrebleu computes it."""
@@ -61,18 +93,6 @@ class Bleu:
         """
         bleu = _bleu(np.asarray(statistics), effective_order=True)
         return statistics[..., 1] / 4 * (1 - bleu / 100)
-
-    def losses(self, texts: Sequence[str]) -> np.ndarray:
-        """1 - chrF of text i if text j is correct: [n, n] float32.
-
-        The BLEU of one sentence is a coarse measure: most pairs share few n-grams of four words. On
-        IWSLT'14, choosing by chrF gives a higher corpus BLEU than choosing by the BLEU of sentences
-        (docs/reranking.md).
-        """
-        losses = 1 - pairwise_chrf(texts)
-        _, kinds = np.unique(texts, return_inverse=True)
-        losses[kinds[:, None] == kinds] = 0.0  # the chrF of two empty texts is 0
-        return losses
 
     def details(self, totals: np.ndarray) -> dict[str, float]:
         """The brevity penalty, and words divided by reference words."""

@@ -53,7 +53,7 @@ class WordErrorRate:
         """
         if more:
             rule = f"several references, {shown(reference)} and {len(more)} more"
-            raise InputError(f"{rule}: the {self.name} takes one; --metric=bleu takes several")
+            raise InputError(f"{rule}: the {self.name} takes one; bleu, chrf and ter take several")
         expected = self.normalize(reference).split()
         letters = characters(expected)
         counts = np.zeros([len(hypotheses), 6], np.int64)

@@ -21,9 +21,13 @@ METRICS = Registry(
         "wer": "tta.scoring.metrics.error_rate:WordErrorRate",
         "cer": "tta.scoring.metrics.error_rate:CharacterErrorRate",
         "bleu": "tta.scoring.metrics.bleu:Bleu",
+        "chrf": "tta.scoring.metrics.chrf_ter:ChrF",
+        "ter": "tta.scoring.metrics.chrf_ter:Ter",
     },
 )
 
+# Metrics of translations, in which words that are none, such as `<eps>`, count.
+OF_TRANSLATIONS = ("bleu", "chrf", "ter")
 # The tokenizers of sacrebleu that need no further package.
 BLEU_TOKENIZERS = ("13a", "none", "intl", "char", "zh")
 
@@ -56,7 +60,7 @@ class Metric(CorpusMetric, Protocol):
     uses_list_features: bool
 
     def statistics(self, hypotheses: Sequence[str], reference: str, *more: str) -> np.ndarray:
-        """Compares n hypotheses with their reference, or with several: [n, S] int64.
+        """Compares n hypotheses with their reference, or with several: [n, S] numbers.
 
         Raises InputError if the metric takes one only.
         """

@@ -1,6 +1,9 @@
 """How a metric reads a text: as it looks, in lower case, or also without punctuation."""
 
 import unicodedata
+from collections.abc import Callable, Sequence
+
+from rapidfuzz.distance import Levenshtein
 
 from tta.registry import Registry
 
@@ -47,6 +50,34 @@ def _is_punctuation(character):
     return character != "'" and unicodedata.category(character)[0] in "PS"
 
 
-# By the name that `--normalize` takes. Each maps str to str. Normalizing word by word gives the
-# same words as normalizing the whole text.
-METRIC_NORMALIZATIONS = Registry("normalize", {"none": composed, "lower": lower, "basic": basic})
+# By the name that `--normalize` takes. Each maps str to str.
+METRIC_NORMALIZATIONS = Registry(
+    "normalize",
+    {
+        "none": composed,
+        "lower": lower,
+        "basic": basic,
+        "whisper": "tta.scoring.metrics.whisper_english:normalize",
+    },
+)
+# Those that give the same words word by word as of the whole text.
+_BY_WORD = {str, composed, lower, basic}
+
+
+def parts_of(words: Sequence[str], normalize: Callable[[str], str]) -> list[list[str]]:
+    """What a metric compares of each word of a text: nothing (a dash), a part, or several.
+
+    Where neighbours become one part ("twenty one" is "21"), the first of them has it.
+    """
+    parts = [normalize(word).split() for word in words]
+    if normalize in _BY_WORD:
+        return parts
+    joined = [part for one in parts for part in one]
+    owners = [i for i, one in enumerate(parts) for _ in one] or [0]
+    whole = normalize(" ".join(words)).split()
+    found: list[list[str]] = [[] for _ in words]
+    for block in Levenshtein.opcodes(joined, whole):
+        for k, place in enumerate(range(block.dest_start, block.dest_end)):
+            at = min(block.src_start + k, max(block.src_end - 1, block.src_start), len(owners) - 1)
+            found[owners[at]].append(whole[place])
+    return found

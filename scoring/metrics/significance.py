@@ -47,13 +47,13 @@ def paired_bootstrap(
         `MIN_LISTS` lists, or if the number or the metric is undefined on a resample.
     """
     systems, lists, size = picked.shape
-    # Sums are exact in float64: they are integers far below 2 ** 53.
+    # Sums of integers far below 2 ** 53 are exact.
     columns = picked.transpose(1, 0, 2).reshape(lists, -1).astype(np.float64)
 
     def on_resamples(index):
         # [R, L]: how often each list was drawn.
         times = np.apply_along_axis(np.bincount, -1, index, minlength=lists)
-        totals = (times @ columns).astype(np.int64).reshape(-1, systems, size)
+        totals = (times @ columns).reshape(-1, systems, size)
         return quantities(metric.corpus(totals).T)
 
     undefined = np.full([len(quantities(np.ones([systems, 1]))), 2], np.nan)

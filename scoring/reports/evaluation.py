@@ -1,6 +1,7 @@
 """Evaluates ways of reranking on one file of lists: values, intervals, and picks that changed."""
 
 import itertools
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -28,7 +29,7 @@ class Row:
         gain: over the first pass, in percent, positive is better; NaN if the first pass has 0.
         interval: the confidence interval of the gain, or NaNs.
         weights: the weights that made the picks; None for first pass and oracle.
-        picked: [L, S] int64, the statistics of the picks.
+        picked: [L, S] int64, the statistics of the picks of lists with a reference.
     """
 
     name: str
@@ -81,7 +82,8 @@ def evaluate(
     every = {**systems, **variants}
     picks |= {name: select(own.get(name, lists), one) for name, one in every.items()}
     picks["oracle"] = statistics.oracle()
-    picked = {name: statistics.of(one) for name, one in picks.items()}
+    measured = [one.reference is not None for one in lists.nbest]
+    picked = {name: statistics.of(one)[measured] for name, one in picks.items()}
     totals = {name: one.sum(axis=0) for name, one in picked.items()}
     values = {name: float(metric.corpus(one)) for name, one in totals.items()}
 
@@ -95,7 +97,7 @@ def evaluate(
         return np.stack([*gains, *(of[a] - of[b] for a, b in pairs)])
 
     bounds = paired_bootstrap(np.stack(list(picked.values())), metric, quantities)
-    notes = list(_why_undefined(bounds, values["first pass"], len(lists.nbest), metric))
+    notes = list(_why_undefined(bounds, values["first pass"], sum(measured), metric))
     keys = [*systems, *pairs]
     intervals = {key: (low, high) for key, (low, high) in zip(keys, bounds.tolist(), strict=True)}
     rows = [
@@ -128,6 +130,9 @@ def _why_undefined(
             f"no interval: the {metric.name} of the first pass is 0 or not defined on some of the "
             "resamples, because only few lists have errors or words"
         )
+
+
+VERDICTS = ("better", "worse", "neither")
 
 
 @dataclass(frozen=True)
@@ -164,18 +169,20 @@ def find_changes(decision: Decision, statistics: ListStatistics | None) -> list[
         if i != j and one.hypotheses[i].text != one.hypotheses[j].text:
             size = float(goodness[number, j] - goodness[number, i])
             verdict = "better" if size > 0 else "worse" if size < 0 else "neither"
-            verdict = "" if statistics is None else verdict
+            verdict = "" if statistics is None or one.reference is None else verdict
             changes.append(Change(number, i, j, verdict, abs(size)))
     return sorted(changes, key=lambda change: -change.size)
 
 
-def describe_first(changes: Sequence[Change], nbest: Sequence[NBestList]) -> list[str]:
-    """Lines that show the first change in the order of the lists, not the best one; or no line."""
+def describe_best(changes: Sequence[Change], nbest: Sequence[NBestList]) -> list[str]:
+    """Lines that count the changes, and show the one that improved most; without any, no line."""
     if not changes:
         return []
-    change = min(changes, key=lambda one: one.number)
+    change = next((one for one in changes if one.verdict == "better"), changes[0])
     one = nbest[change.number]
-    verdict = f" ({change.verdict})" if change.verdict else ""
+    found = Counter(one.verdict for one in changes if one.verdict)
+    counts = ", ".join(f"{found[name]:,} {name}" for name in VERDICTS)
+    what = f", {change.verdict}" if change.verdict else ""
     texts = {
         "first pass": one.hypotheses[change.before].text,
         "reranked": one.hypotheses[change.after].text,
@@ -184,4 +191,5 @@ def describe_first(changes: Sequence[Change], nbest: Sequence[NBestList]) -> lis
     lines = [
         f"  {name:10}  {' '.join(text.split())}" for name, text in texts.items() if text is not None
     ]
-    return [f"the first pick that changed, {shown(one.utterance_id)}{verdict}:", *lines]
+    of = f" of {len(changes):,} ({counts})" if found else f" of {len(changes):,}"
+    return [f"the largest change{of}: {shown(one.utterance_id)}{what}", *lines]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from rapidfuzz.distance import Levenshtein
 
 from tta.scoring.metrics.error_rate import DELETION, SUBSTITUTION
+from tta.scoring.metrics.normalization import parts_of
 from tta.scoring.scorers.scorer import TokenScores
 
 
@@ -60,7 +61,7 @@ def mark(
     tokens = [Token(token, float(score)) for token, score in pairs]
     groups, loose = _group(words, tokens)
     # A normalized word may have no part that is compared (a dash), or several ("well-known").
-    parts = [(part, i) for i, word in enumerate(words) for part in normalize(word).split()]
+    parts = [(part, i) for i, one in enumerate(parts_of(words, normalize)) for part in one]
     compared = [part for part, _ in parts]
     positions = [i for _, i in parts] + [len(words)]
     expected = compared if reference is None else normalize(reference).split()

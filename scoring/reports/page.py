@@ -14,7 +14,7 @@ from tta.scoring.combining.decision import Decision, decide
 from tta.scoring.combining.phrases import Phrases, candidate_of
 from tta.scoring.combining.weights import FIRST_PASS
 from tta.scoring.reports import table
-from tta.scoring.reports.evaluation import Change
+from tta.scoring.reports.evaluation import VERDICTS, Change
 from tta.scoring.reports.marked_text import mark
 from tta.scoring.scorers.scorer import Scorer, TokenScores
 
@@ -29,8 +29,6 @@ CONFIDENCES = (0.95, 0.85, 0.7, 0.5, 0.3)
 
 # Utterances that are shown because their words are unsure.
 MAX_UNSURE = 50
-
-VERDICTS = ("better", "worse", "neither")
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
@@ -99,7 +97,7 @@ def _table(report: table.Report) -> dict[str, Any] | None:
         return None
     rows = evaluation.rows
     *_, final = (row for row in rows if row.weights is not None)
-    headings, *cells = table.table_cells(rows, metric, report.test.expected)
+    headings, *cells = table.table_cells(rows, metric)
     return {
         "metric": metric.name,
         "before": rows[0],

@@ -37,9 +37,8 @@ class NotedReport:
 class PartReport:
     """One file of lists, dev or test; `num_distinct` counts different texts.
 
-    `evaluation` is None if the lists have no references or nothing is measured. `expected` is the
-    name and the value in percent of the error rate that is expected of the picks without references
-    (`tta.scoring.combining.confidence.Confidences`), or None.
+    `evaluation` is None if the lists have no references or nothing is measured. `expected` is a
+    line on the error rate that the confidences of words lead to expect, or None.
     """
 
     path: str
@@ -47,7 +46,7 @@ class PartReport:
     num_hypotheses: int
     num_distinct: int
     evaluation: Evaluation | None
-    expected: tuple[str, float] | None = None
+    expected: str | None = None
 
     def row(self, name: str) -> Row:
         """The row with that name."""
@@ -82,14 +81,12 @@ class Report(NotedReport):
                 f"{part.num_distinct:,} distinct"
             )
             if part.evaluation is not None and self.metric is not None:
-                cells = table_cells(part.evaluation.rows, self.metric, part.expected)
-                lines.append(align(cells))
+                lines.append(align(table_cells(part.evaluation.rows, self.metric)))
                 lines += [format_difference(d, self.metric) for d in part.evaluation.differences]
                 lines += [f"note: {note}" for note in part.evaluation.notes]
                 lines.append("")
-            elif part.expected is not None:
-                name, value = part.expected
-                lines += [f"expected {name} of the picks, without references: {value:.2f} %", ""]
+            if part.expected is not None:
+                lines += [part.expected, ""]
         if self.metric is not None:
             lines += [*legend(self.metric), ""]
         if self.example:
@@ -97,20 +94,9 @@ class Report(NotedReport):
         return lines
 
 
-def table_cells(
-    rows: Sequence[Row], metric: Metric, expected: tuple[str, float] | None = None
-) -> list[list[str]]:
-    """The headings and the cells of rows. `expected` is that of `PartReport`, of the last system.
-
-    It has a column of its own beside the metric.
-    """
-    cells = [headings(rows, metric), *(format_row(row) for row in rows)]
-    if expected is not None:
-        name, value = expected
-        *_, final = (i for i, row in enumerate(rows, 1) if row.weights is not None)
-        for i, line in enumerate(cells):
-            line.insert(2, f"expected {name}" if i == 0 else f"{value:.2f}" if i == final else "")
-    return cells
+def table_cells(rows: Sequence[Row], metric: Metric) -> list[list[str]]:
+    """The headings and the cells of rows."""
+    return [headings(rows, metric), *(format_row(row) for row in rows)]
 
 
 def legend(metric: Metric) -> list[str]:

@@ -11,12 +11,13 @@ from tta.data.nbest.settings import (
     COSTS,
     FORMAT,
     KEEP_NON_WORDS,
+    PARTIAL_REFERENCES,
     REFERENCES,
     SCORES,
 )
 from tta.errors import InputError
 from tta.scoring.combining.weights import PHRASES, GivenWeights, RerankWeights, split_lm_weights
-from tta.scoring.metrics.metric import BLEU_TOKENIZERS, METRICS
+from tta.scoring.metrics.metric import BLEU_TOKENIZERS, METRICS, OF_TRANSLATIONS
 from tta.scoring.metrics.normalization import METRIC_NORMALIZATIONS
 from tta.settings import FILES, OVERWRITE, Config, Setting, setting
 
@@ -54,10 +55,15 @@ class RerankConfig(Config):
         "given.",
     )
     format: str | None = setting(None, FORMAT)
-    reference_file: str | None = setting(None, REFERENCES)
-    dev_reference_file: str | None = setting(None, "As --reference_file, for --dev_nbest_file.")
-    score_file: str | None = setting(None, COSTS)
-    dev_score_file: str | None = setting(None, "As --score_file, for --dev_nbest_file.")
+    reference_file: list[str] | str | None = setting(None, REFERENCES)
+    dev_reference_file: list[str] | str | None = setting(
+        None, "As --reference_file, for --dev_nbest_file.", repeated=True
+    )
+    partial_references: bool = setting(False, PARTIAL_REFERENCES)
+    score_file: list[str] | str | None = setting(None, COSTS)
+    dev_score_file: list[str] | str | None = setting(
+        None, "As --score_file, for --dev_nbest_file.", repeated=True
+    )
     beam_size: int | None = setting(None, BEAM_SIZE)
     scores: str | None = setting(None, SCORES)
     keep_non_words: bool = setting(False, KEEP_NON_WORDS)
@@ -71,8 +77,8 @@ class RerankConfig(Config):
         "max: pick the hypothesis with the highest combined score. mbr (minimum Bayes risk): pick "
         "the one with the lowest expected loss, where the probability of each hypothesis is "
         "softmax(scale * combined score) over its list. The loss is the number of word errors, of "
-        "character errors if the metric is cer, or 1 - chrF if it is bleu. Default: mbr, or max if "
-        "the lists are too long to compare all pairs of hypotheses.",
+        "character errors if the metric is cer, or 1 - chrF for bleu, chrf and ter. Default: mbr, "
+        "or max if the lists are too long to compare all pairs of hypotheses.",
         choices=DECISIONS,
         group="Weights",
     )
@@ -117,8 +123,8 @@ class RerankConfig(Config):
         "auto",
         "Metric reported when there are references; with mbr, its loss also picks the hypothesis. "
         "wer: word error rate in percent, with the character error rate beside it. cer: character "
-        "error rate in percent, for scripts without blanks. bleu: corpus BLEU. auto: bleu for the "
-        "formats moses and fairseq, else wer.",
+        "error rate in percent, for scripts without blanks. bleu, chrf, ter: sacrebleu's corpus "
+        "BLEU, chrF2 and translation edit rate. auto: bleu for moses and fairseq, else wer.",
         choices=("auto", *METRICS, "none"),
         group="Metric",
     )
@@ -127,7 +133,8 @@ class RerankConfig(Config):
         "How wer and cer read hypotheses and references; the texts in the output files stay "
         "unchanged. none: as they are, so case and punctuation count. lower: in lower case. "
         "basic: in lower case, with blanks in place of punctuation and symbols (apostrophes inside "
-        "words stay), after Unicode's NFKC.",
+        "words stay), after Unicode's NFKC. whisper: Whisper's rules for English numbers, "
+        "contractions, titles and spelling (pip install '.[whisper]').",
         choices=METRIC_NORMALIZATIONS,
     )
     bleu_tokenize: str = setting(
@@ -144,6 +151,13 @@ class RerankConfig(Config):
         group=FILES,
         writes=True,
     )
+    best_file: str | None = setting(
+        None,
+        "File for the best text of each list, in their order, as words: lines of text; of `id "
+        "text` (Kaldi's) if the name ends in text; sclite's trn (.trn); or a row per list (.csv, "
+        ".tsv, .jsonl), as in the input, with a column `best` more; - is standard output.",
+        writes=True,
+    )
     scores_file: str | None = setting(
         None,
         "File for the scores as JSON lines: id, text, first_pass_score, lm_score, num_tokens, "
@@ -157,8 +171,8 @@ class RerankConfig(Config):
         None,
         "File for the confidence of every word of the picks as JSON lines, one per list: id, and "
         "words with word, probability, rival and rival_probability (docs/confidence.md). A name "
-        "that ends in .ctm writes NIST's CTM, for lists with the times of words. - is standard "
-        "output.",
+        "that ends in .csv or .tsv writes a row for each word, .ctm NIST's CTM, for lists with the "
+        "times of words. - is standard output.",
         writes=True,
     )
     confidence_weights: list[str] | None = setting(
@@ -239,7 +253,7 @@ def check_phrases(config: "RerankConfig | BeamScoreConfig", features: Collection
 
 def keeps_non_words(config: "RerankConfig | BeamScoreConfig") -> bool | None:
     """The argument `keep_non_words` of `tta.data.nbest.files.read_nbest`."""
-    if config.keep_non_words or config.metric == "bleu":
+    if config.keep_non_words or config.metric in OF_TRANSLATIONS:
         return True
     return False if config.metric in METRICS else None
 

@@ -389,7 +389,7 @@ def _nbest(lists, scores, references=None, metric=None, keep_non_words=False) ->
             hypotheses = [Hypothesis(text, parse_score(number)) for text, number in pairs]
             collector.add(str(i), hypotheses, reference)
     found, notes = plain_lists(
-        collector.take(), keep_non_words or getattr(metric, "name", "") == "BLEU"
+        collector.take(), keep_non_words or getattr(metric, "name", "") in ("BLEU", "chrF", "TER")
     )
     file = NBestFile(found, "jsonl", notes=tuple(notes))
     for note in (*file.notes, *score_notes(file, _USE, min_lists=10)):

@@ -164,6 +164,11 @@ def _unmeasured(test: Part) -> Iterator[str]:
     """Yields what could not be measured or scored."""
     if not test.has_references:
         yield "no references: nothing measured"
+    elif missing := sum(one.reference is None for one in test.nbest):
+        yield (
+            f"measured on {len(test.nbest) - missing:,} of {len(test.nbest):,} lists: the others "
+            "have no reference"
+        )
     unscored = test.lists.present & np.any(
         [one.num_tokens == 0 for one in test.lists.models], axis=0
     )
@@ -183,6 +188,7 @@ def _conventions(config: RerankConfig, test: Part, file: NBestFile) -> Iterator[
         yield f"several references of {several:,} lists: {name} compares with all of them"
     if name == "BLEU":
         yield from bleu_notes(file, config.bleu_tokenize)
+    if name not in ("WER", "CER"):
         return
     if name == "WER":
         yield from blank_notes(file)

@@ -14,10 +14,12 @@ from tta.data.nbest.files import NBestFile, open_nbest_output
 from tta.data.nbest.formats import load_format
 from tta.data.nbest.lists import NBestList
 from tta.data.text.files import STANDARD_STREAM, open_output
+from tta.data.text.tables import delimiter_of, row_writer
 from tta.errors import InputError, install
 from tta.scoring.combining.confidence import Confidences
 from tta.scoring.combining.decision import Decision
 from tta.scoring.combining.phrases import CANDIDATE, candidate_of
+from tta.scoring.reranking.best_texts import check_ids
 from tta.scoring.reranking.config import CURVE_FORMATS, RerankConfig
 from tta.scoring.reranking.ctm import check_times, write_ctm
 
@@ -43,14 +45,16 @@ def open_outputs(stack: ExitStack, config: RerankConfig, file: NBestFile) -> dic
     the lists that were read.
 
     Returns:
-        The stream of each output in the config: `scores`, `confidence`, `curve`, `report`. That of
-        the curve is binary. `nbest` is the function of `open_nbest_output` that writes the lists.
+        The stream of each output in the config: `best`, `scores`, `confidence`, `curve`, `report`.
+        That of the curve is binary. `nbest` is the function of `open_nbest_output` that writes the
+        lists.
 
     Raises:
         InputError: two outputs have the same name, or an output cannot be written.
     """
     paths = {
         "nbest": config.output_file,
+        "best": config.best_file,
         "scores": config.scores_file,
         "confidence": config.confidence,
         "curve": config.curve_file,
@@ -64,6 +68,8 @@ def open_outputs(stack: ExitStack, config: RerankConfig, file: NBestFile) -> dic
     for one, other in itertools.combinations(names, 2):
         if os.path.realpath(one) == os.path.realpath(other):
             raise InputError("two outputs have the same name", other)
+    if config.best_file is not None:
+        check_ids(config.best_file, file.lists)
     outputs: dict[str, Any] = {}
     for name, path in paths.items():
         if name == "nbest":
@@ -112,13 +118,18 @@ def check_word_times(config: RerankConfig, file: NBestFile) -> None:
 def write_confidence(
     stream: TextIO, path: str, format: str, decision: Decision, confidences: Confidences
 ) -> list[str]:
-    """Writes the confidences of words as JSON lines; as NIST's CTM if the path ends in .ctm.
+    """Writes the confidences of words as JSON lines, a table, or NIST's CTM, by the path's end.
 
     Returns notes on what was left out.
     """
     if path.endswith(CTM):
         return [*write_ctm(stream, load_format(format), decision, confidences)]
+    write_row = row_writer(stream, path) if delimiter_of(path) else None
     for one, words in zip(decision.lists.nbest, confidences.words, strict=True):
+        if write_row is not None:
+            for number, word in enumerate(words, 1):
+                write_row({"id": one.utterance_id, "word_number": number} | word.to_dict())
+            continue
         row = {"id": one.utterance_id, "words": [word.to_dict() for word in words]}
         stream.write(json.dumps(row, ensure_ascii=False) + "\n")
     return []

@@ -32,10 +32,11 @@ from tta.scoring.combining.weights import PHRASES, RerankWeights, split_lm_weigh
 from tta.scoring.combining.word_evidence import find_evidence
 from tta.scoring.metrics import significance
 from tta.scoring.metrics.metric import METRICS, Metric, load_metric
-from tta.scoring.reports.evaluation import Change, describe_first, evaluate, find_changes
+from tta.scoring.reports.evaluation import Change, describe_best, evaluate, find_changes
 from tta.scoring.reports.page import write_page
 from tta.scoring.reports.table import PartReport, Report, signatures
 from tta.scoring.reports.weight_curve import measure_curve, write_curve
+from tta.scoring.reranking.best_texts import write_best
 from tta.scoring.reranking.candidates import with_candidates
 from tta.scoring.reranking.config import RerankConfig, keeps_non_words
 from tta.scoring.reranking.notes import find_notes
@@ -72,7 +73,7 @@ def rerank_files(
     parts, files = [test], [test_file]
     if config.dev_nbest_file is not None:
         dev_files = config.dev_nbest_file, config.dev_reference_file, config.dev_score_file
-        dev, dev_file = _read(config, *dev_files)
+        dev, dev_file = _read(config, *dev_files, is_dev=True)
         parts, files = [dev, test], [dev_file, test_file]
     _check(config, parts, models)
     check_word_times(config, test_file)
@@ -139,14 +140,15 @@ def rerank_files(
                 confidence_signature = line
                 file = outputs["confidence"], config.confidence, test_file.format
                 more = [*more, *write_confidence(*file, decision, sure)]
-            measures = replace(measures, expected=(sure.name, sure.expected))
+            fitted = dev is not None and given_confidence is None
+            measures = replace(measures, expected=sure.describe(dev.path if fitted else None))
         made_by = [significance.SIGNATURE, measured.signature] if measured else []
         report = Report(
             measures,
             dev_reports[0] if dev_reports else None,
             names,
             measured,
-            describe_first(changes, judged.nbest),
+            describe_best(changes, judged.nbest),
             notes=[
                 *phrase_notes(weighed, phrases, select(test.lists, plain.final)),
                 *find_notes(config, files, dev, test, plain, measures),
@@ -160,16 +162,24 @@ def rerank_files(
                 *confidence_signature,
             ],
         )
-        _write(config, outputs, report, dev, plain, first, decision, changes, sure, phrases)
+        given = config, outputs, test_file.format, report, dev, plain, first, decision, changes
+        _write(*given, sure, phrases)
     return report
 
 
 def _read(
-    config: RerankConfig, path: str, reference_file: str | None, score_file: str | None
+    config: RerankConfig,
+    path: str,
+    reference_file: Sequence[str] | str | None,
+    score_file: Sequence[str] | str | None,
+    is_dev: bool = False,
 ) -> tuple[Part, NBestFile]:
-    """Reads a file of lists."""
-    given = config.beam_size, config.scores, keeps_non_words(config)
+    """Reads a file of lists. Nothing is tuned on dev lists without a reference."""
+    given = config.beam_size, config.scores, keeps_non_words(config), config.partial_references
     file = read_nbest(path, config.format, reference_file, score_file, *given)
+    if is_dev:
+        kept = [one for one in file.lists if one.reference is not None]
+        file = replace(file, lists=kept or file.lists)
     return Part.build(file.lists, str(shown_path(path)), config.rank_scores), file
 
 
@@ -246,6 +256,7 @@ def _confidences(
 def _write(
     config: RerankConfig,
     outputs: Mapping[str, Any],
+    format: str,
     report: Report,
     dev: Part | None,
     systems: Systems,
@@ -258,6 +269,8 @@ def _write(
     """Writes the outputs that are open. `first` is the first model, which colours the page."""
     if "nbest" in outputs:
         write_lists(outputs["nbest"], decision, config.phrases_candidates == "written")
+    if config.best_file is not None:
+        write_best(outputs["best"], config.best_file, format, decision)
     if "scores" in outputs:
         write_scores(outputs["scores"], decision, report.names)
     curve = None

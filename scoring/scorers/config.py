@@ -10,7 +10,7 @@ from tta.settings import COLUMN, FILES, OVERWRITE, RAW_TEXT, SEED, Config, setti
 # Minimal pairs are grouped by the first of these fields that they have: the names in BLiMP.
 PAIR_GROUPS = ("UID", "linguistics_term", "field")
 # The settings that say what is in a row of scores.
-ROW_FIELDS = ("text", "perplexity", "tokens", "words")
+ROW_FIELDS = ("text", "perplexity", "tokens", "words", "split_punctuation")
 MAX_SHARDS = 1000  # a merge has all of their files open
 
 Item = TypeVar("Item")
@@ -56,7 +56,8 @@ class ScoreConfig(Config):
     input_file: str | None = setting(
         None,
         "Sentences to score in UTF-8, one per line: a file, plain, .gz, .bz2 or .xz; a folder or a "
-        "glob, whose files are read one after another; - is standard input. "
+        "glob, whose files are read one after another; - is standard input. Of a folder with .txt "
+        "files only these are read, and the rows name their `file`. "
         "Default: -, unless there are texts or pairs.",
         group=FILES,
     )
@@ -106,7 +107,17 @@ class ScoreConfig(Config):
     words: bool = setting(
         False,
         "Add the words, as they stand between blanks, and the sums over their tokens to the "
-        "output, as `words` and `word_log_probabilities`. Not for pairs.",
+        "output, as `words` and `word_log_probabilities`; a table (.csv, .tsv) gets a row for each "
+        "word, with the other columns of the input. Not for pairs.",
+    )
+    split_punctuation: bool = setting(
+        False, "With --words, punctuation before and after a word is a word of its own."
+    )
+    unit: str = setting(
+        "nats",
+        "nats: natural logs, higher is better. bits: log2(1/p), lower is more expected, as "
+        "`surprisal`, `surprisals` and `word_surprisals`. Not for pairs.",
+        choices=("nats", "bits"),
     )
     shard: str | None = setting(
         None,
@@ -140,7 +151,9 @@ class ScoreConfig(Config):
                 raise InputError(f"{sharded[0]} needs {name}, a file")
         if self.shard is not None:
             Shard.parse(self.shard)
-        for name in ROW_FIELDS[1:]:
+        if self.split_punctuation and not self.words:
+            raise InputError("split_punctuation needs words")
+        for name in (*ROW_FIELDS[1:], *(["unit"] if self.unit != "nats" else [])):
             if self.pairs is not None and getattr(self, name):
                 raise InputError(f"{name} needs input_file, not pairs")
 

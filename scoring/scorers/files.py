@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import json
 import math
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +15,14 @@ import numpy as np
 
 import tta
 from tta.data.text.files import STANDARD_STREAM, check_rereadable, file_digest, open_output
-from tta.data.text.lines import GivenTexts, TextReader, expand_globs, print_notes, sample_lines
+from tta.data.text.lines import (
+    GivenTexts,
+    TextReader,
+    expand_globs,
+    print_notes,
+    sample_lines,
+    texts_of,
+)
 from tta.data.text.tables import row_writer
 from tta.errors import InputError
 from tta.names import POOLING
@@ -23,10 +31,13 @@ from tta.scoring.scorers.inference.reading import MAX_TEXTS, NEARLY_ALL, languag
 from tta.scoring.scorers.inference.shards import Shard, Shards
 from tta.scoring.scorers.inference.stream import Block, read_blocks, score_stream
 from tta.scoring.scorers.pooling import fit_pooling
+from tta.scoring.scorers.rows import row_maker, scored_words
 
 # `fit_pooling_on_files` draws this many sentences, in which pieces are counted; the whitening is
 # fitted on the vectors of pieces of so many of them.
 NUM_COUNTED, NUM_WHITENING = 200_000, 20_000
+# In the signature of a model that scores a word given those after it, too.
+_BOTH_SIDES = re.compile(r"\|type:(tta|bilm|cloze|\w+ForMaskedLM)\|")
 
 
 @dataclass
@@ -102,9 +113,9 @@ def score_file(config: ScoreConfig, model: str | None = None, **load_options: An
     shard = None if config.shard is None else Shard.parse(config.shard)
     run: dict[str, Any] = {}
     if config.texts is not None:
-        reader = GivenTexts(config.texts)
+        reader, paths = GivenTexts(config.texts), []
     else:
-        paths = expand_globs([config.input_file or STANDARD_STREAM])
+        paths = expand_globs([config.input_file or STANDARD_STREAM], texts_of)
         reader = TextReader(paths, verbatim=True, column=config.column, has_columns=True)
         if shard is not None or config.merge_shards is not None:
             run = _run(config, paths, model, load_options)
@@ -124,6 +135,8 @@ def score_file(config: ScoreConfig, model: str | None = None, **load_options: An
             signature, normalizer, notes = lm.signature, lm.normalizer, lm.notes
             scored = _score(lm, config, reader, blocks if shard is None else shard.own(blocks))
         write = row_writer(file, output_file) if shard is None else _exact_writer(file)
+        if shard is None:
+            write = row_maker(write, config, output_file, paths)
         if shard is not None:
             write({"shard": str(shard), **run, "signature": signature, "normalizer": normalizer})
         report = ScoreReport(signature=signature, normalizer=normalizer, output_file=output_file)
@@ -136,6 +149,8 @@ def score_file(config: ScoreConfig, model: str | None = None, **load_options: An
                 file.flush()
         found = language_notes(lm, texts) if lm else ()
         report.notes = [*notes, *reader.notes(), *found]
+        if config.words and _BOTH_SIDES.search(signature):
+            report.notes.append("each word is scored given the words on both sides of it")
     return report
 
 
@@ -189,9 +204,10 @@ def _token_fields(lm, sentences, config):
     if config.tokens:
         fields = [one.to_dict() for one in scored]
     if config.words:
-        by_words = lm.by_words([sentence.text for sentence in sentences], scored)
+        texts = [sentence.text for sentence in sentences]
+        by_words = scored_words(lm, texts, scored, config.split_punctuation)
         for one, (words, values) in zip(fields, by_words, strict=True):
-            one |= {"words": words, "word_log_probabilities": values.tolist()}
+            one |= {"words": words, "word_log_probabilities": values}
     return fields
 
 

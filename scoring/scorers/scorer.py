@@ -310,7 +310,7 @@ class Scorer:
 
     def encode(
         self,
-        texts: Iterable[str],
+        texts: Iterable[str] | str,
         representation: str | None = None,
         pooling: str = "mean",
         progress: bool = False,
@@ -323,7 +323,7 @@ class Scorer:
         """Turns texts into vectors.
 
         Args:
-            texts: N str.
+            texts: N str; or one, for a vector [D].
             representation: one of `representations`; None is the first. The class says what they
                 are.
             pooling: how token vectors become the vector of the text: "mean", or another pooling
@@ -345,8 +345,10 @@ class Scorer:
         if not convert_to_numpy:
             raise InputError("vectors are NumPy arrays: convert_to_numpy must be True", self.name)
         progress = progress or bool(show_progress_bar)
-        vectors = self._encode(as_texts(texts), representation, pooling, progress)
-        return of_length_1(vectors) if normalize_embeddings else vectors
+        listed = [texts] if isinstance(texts, str) else as_texts(texts)
+        vectors = self._encode(listed, representation, pooling, progress)
+        vectors = of_length_1(vectors) if normalize_embeddings else vectors
+        return vectors[0] if isinstance(texts, str) else vectors
 
     def _encode(self, texts, representation, pooling, progress) -> np.ndarray:
         """As `encode`, of checked texts and of one of `representations`."""

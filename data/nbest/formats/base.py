@@ -25,14 +25,14 @@ class Source:
     Attributes:
         lines: the lines of the file; none for a folder. For detection, only the first ones, unless
             the file may be one JSON document on several lines.
-        score_file: a second file with the scores, for formats with a separate score file.
+        score_file: a file, or several, with the scores, for formats with separate score files.
         beam_size: hypotheses per list, for formats that do not separate lists.
         folder: the folder, for formats of several files.
         stem: the name of the file without folder and suffixes; "" for standard input.
     """
 
     lines: Sequence[str]
-    score_file: Path | str | None = None
+    score_file: Path | str | Sequence[str] | None = None
     beam_size: int | None = None
     folder: Path | None = None
     stem: str = ""

@@ -1,6 +1,8 @@
 """The N-best text files of Kaldi, with their costs in a second file."""
 
 import re
+from pathlib import Path
+from typing import Any
 
 from tta.data.nbest.formats.base import Format
 from tta.data.nbest.formats.fairseq import has_fairseq_lines
@@ -23,7 +25,8 @@ class KaldiFormat(Format):
 
     The id is the part before the last hyphen. An empty hypothesis is `utt-N` alone. Hypotheses are
     ordered by number, and renumbered from 1 when written. A cost is a negative natural log, lower
-    is better; scores in memory are negated costs.
+    is better; scores in memory are negated costs. Of several files, the score is the sum, and the
+    features `score_1`, `score_2` ... are the parts.
 
     Texts with one hypothesis per utterance have ids of the same kind, such as `1089-134686-0000`.
     So a file is detected only if the numbers of each id are 1 to N, without leading zeros, and some
@@ -71,7 +74,9 @@ class KaldiFormat(Format):
         return "an id and a number, as in utt-1, at the start of each line"
 
     def read(self, source, collector):
-        costs = None if source.score_file is None else self._read_costs(source.score_file)
+        files: Any = source.score_file or ()
+        files = [files] if isinstance(files, (str, Path)) else files
+        costs = [(file, self._read_costs(file)) for file in files]
         utterances = {}
         for line_number, line in source.rows:
             with located(line=line_number):
@@ -81,15 +86,21 @@ class KaldiFormat(Format):
                 if number in hypotheses:
                     rule = f"duplicate hypothesis number {number} of {shown(utterance_id)}"
                     raise InputError(rule)
-                score = None
-                if costs is not None:
-                    if (utterance_id, number) not in costs:
-                        raise InputError(f"{shown(key)} has no cost in {source.score_file}")
-                    score = 0.0 - costs.pop((utterance_id, number))  # not -0.0 for a cost of 0
-                hypotheses[number] = Hypothesis(text[0].rstrip() if text else "", score)
-        for utterance_id, number in costs or ():
-            key = f"{utterance_id}-{number}"
-            raise InputError(f"{shown(key)} has a cost but no hypothesis", source.score_file)
+                parts = {}
+                for n, (file, found) in enumerate(costs, 1):
+                    if (utterance_id, number) not in found:
+                        raise InputError(f"{shown(key)} has no cost in {file}")
+                    cost = found.pop((utterance_id, number))
+                    parts[f"score_{n}"] = 0.0 - cost  # not -0.0 for a cost of 0
+                hypotheses[number] = Hypothesis(
+                    text[0].rstrip() if text else "",
+                    sum(parts.values()) if parts else None,
+                    features=parts if len(parts) > 1 else {},
+                )
+        for file, found in costs:
+            for utterance_id, number in found:
+                key = f"{utterance_id}-{number}"
+                raise InputError(f"{shown(key)} has a cost but no hypothesis", file)
         for utterance_id, hypotheses in utterances.items():
             collector.add(utterance_id, [hypotheses[n] for n in sorted(hypotheses)])
 

@@ -258,3 +258,72 @@ def test_names_of_audio_files_before_the_words(write):
     assert read_references(path, ["a", "b"]) == ["", "the  cat"]
     assert read_references(path, ["0", "1"]) == ["the  cat", ""], "ids that are indices: in order"
     assert read_references(write("b.flac\tx\na.flac\ty z\n"), ["a", "b"]) == ["y z", "x"]
+
+
+RECOGS = "u1{0}:\tref=['a', 'cat']\nu1{0}:\thyp=['a']\nu2{0}:\tref=['it\\'s']\nu2{0}:\thyp=[]\n"
+
+
+@pytest.mark.parametrize(
+    ("recogs", "why"),
+    [
+        (RECOGS.format(""), "by the id of the cut"),
+        (RECOGS.format("-0"), "the id of the cut is that of the utterance and a number"),
+        (RECOGS.format("").replace("\t", " "), "a blank for the tab"),
+        ("ref=['a', 'cat']\nhyp=['a']\nref=[\"it's\"]\nhyp=[]\n", "older files have no ids"),
+    ],
+)
+def test_recogs_of_icefall(write, recogs, why):
+    assert read_references(write(recogs), ["u1", "u2"]) == ["a cat", "it's"], why
+
+
+def test_recogs_that_hold_no_words_are_refused(write):
+    with pytest.raises(InputError, match=r"refs:1: expected a list of words, got \"\['a'\""):
+        read_references(write("u1:\tref=['a'\nu1:\thyp=[]\n"), ["u1"])
+
+
+@pytest.mark.parametrize(
+    ("files", "why"),
+    [
+        ({"u1.txt": "a cat\n", "u2.txt": "\n"}, "the id is the stem; an empty reference"),
+        ({"u1.txt": "a\ncat\n", "u2.txt": "", "u1.wav": "\x00"}, "lines are joined; audio beside"),
+        ({"u1.lab": "a cat", "u2.lab": "", ".hidden": "x"}, "another ending, and a hidden file"),
+    ],
+)
+def test_a_folder_of_references(tmp_path, files, why):
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    assert read_references(tmp_path, ["u1", "u2"]) == ["a cat", ""], why
+
+
+def test_a_folder_with_another_reference_is_refused(tmp_path):
+    for name in ("u1", "u3"):
+        (tmp_path / f"{name}.txt").write_text("x\n")
+    with pytest.raises(InputError, match="'u3' has a reference but no list"):
+        read_references(tmp_path, ["u1"])
+
+
+@pytest.mark.parametrize(
+    ("references", "why"),
+    [
+        ("u2 a cat\nu9 x\n", "Kaldi's; u9 has no list"),
+        ("u2\ta cat\nu9\tx\n", "two columns"),
+        ("a cat (u2)\n", "trn"),
+        ("id,reference\nu2,a cat\n", "a table with a header"),
+        ('{"id": "u2", "text": "a cat"}\n', "JSON lines"),
+        ('{"audio_filepath": "x/u2.wav", "text": "a cat"}\n', "the stem of a file"),
+        ('{"u2": "a cat"}', "one object"),
+        ("u2 1 spk 0.0 1.5 a cat\n", "STM"),
+        ("u2-0:\tref=['a', 'cat']\nu2-0:\thyp=[]\n", "recogs"),
+    ],
+)
+def test_references_of_some_lists(write, references, why):
+    ids = ["u1", "u2", "u3", "u4", "u5"]
+    expected = [None, "a cat", None, None, None]
+    assert read_references(write(references), ids, partial=True) == expected, why
+    with pytest.raises(InputError):
+        read_references(write(references), ids)
+
+
+def test_references_of_no_list_are_refused(write):
+    with pytest.raises(InputError, match="no list has a reference; the first list is 'u1'"):
+        read_references(write("v1 a\nv2 b\nv3 c\nv4 d\nv5 e\n"), ["u1", "u2"], partial=True)

@@ -1,6 +1,9 @@
 """Confidences of words: twins of the shares and of the fit, and input that is out of the way."""
 
+import csv
+import gzip
 import json
+import re
 import warnings
 
 import numpy as np
@@ -10,6 +13,7 @@ import tta
 from tests.commands import run_command
 from tta.errors import InputError
 from tta.scoring.combining.confidence import (
+    Confidences,
     ConfidenceWeights,
     confidences_of,
     default_weights,
@@ -265,8 +269,43 @@ def test_the_command_writes_json_lines_and_the_expected_wer(tmp_path, monkeypatc
     assert (tmp_path / "sure.jsonl").read_text(encoding="utf-8").splitlines() == lines
     write_lists(tmp_path / "test.jsonl", [row | {"reference": "a cat sat"} for row in rows])
     done = run_command("tta-rerank", *arguments, "--overwrite")
-    head = next(line for line in done.stdout.splitlines() if "expected WER" in line)
-    assert head.split()[:3] == ["WER", "expected", "WER"]
+    assert "fitted on other lists" not in done.stdout
+    dev = ("--dev_nbest_file=dev.jsonl", "--confidence_weights=bias=1")
+    write_lists(tmp_path / "dev.jsonl", [row | {"reference": "a cat sat"} for row in rows])
+    for given in ((), dev[1:]):
+        done = run_command("tta-rerank", *arguments, dev[0], *given, "--overwrite")
+        (line,) = [line for line in done.stdout.splitlines() if "expected WER" in line]
+        assert line.startswith("expected WER of the picks, without references: ")
+        assert line.endswith("fitted on other lists, dev.jsonl") == (not given)
+
+
+def test_the_expected_error_rate_has_an_interval_over_lists():
+    errors, lengths = np.arange(40) % 3 / 10, np.full(40, 2.0)
+    line = Confidences([[]] * 40, errors, lengths, "WER").describe("dev")
+    rate, low, high = map(float, re.findall(r"[0-9]+[.][0-9]+", line))
+    assert low < rate == 4.88 < high < 7
+    spread = 100 * errors.std() / 2 / 40**0.5
+    assert high - low == pytest.approx(2 * 1.96 * spread, rel=0.1)
+    assert "[" not in Confidences([[]], np.zeros(1), np.zeros(1), "WER").describe()
+
+
+def test_a_table_has_a_row_per_word(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_lists(tmp_path / "test.jsonl", [{"id": "u1", "hypotheses": ["a, cat", "a, mat"]}])
+    arguments = ["--model=none", "--nbest_file=test.jsonl"]
+    for name in ("sure.jsonl", "sure.csv", "sure.tsv.gz"):
+        done = run_command("tta-rerank", *arguments, f"--confidence={name}")
+        assert done.returncode == 0, done.stderr
+    words = json.loads((tmp_path / "sure.jsonl").read_text())["words"]
+    with open(tmp_path / "sure.csv", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    packed = gzip.decompress((tmp_path / "sure.tsv.gz").read_bytes()).decode()
+    assert packed.splitlines()[0].split("\t") == [*rows[0]]
+    assert [row["word"] for row in rows] == ["a,", "cat"]
+    assert [row["id"] + row["word_number"] for row in rows] == ["u11", "u12"]
+    for row, word in zip(rows, words, strict=True):
+        assert float(row["probability"]) == pytest.approx(word["probability"], rel=1e-6)
+        assert row["rival"] == ("null" if word["rival"] is None else word["rival"])
 
 
 def test_a_ctm_has_the_times_of_the_words(tmp_path, monkeypatch):

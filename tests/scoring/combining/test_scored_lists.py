@@ -10,6 +10,7 @@ from tta.errors import InputError
 from tta.scoring.combining import scored_lists
 from tta.scoring.combining.scored_lists import (
     RANK,
+    ListStatistics,
     ScoredLists,
     check_widths,
     common_features,
@@ -141,3 +142,10 @@ def test_lists_too_uneven_for_memory_are_refused(monkeypatch):
     check_widths(lists(*[50] * 9))  # large, but without padding
     with pytest.raises(InputError, match="list 'u1' has 12 hypotheses, and 10 lists padded"):
         check_widths(lists(1, 12, *[1] * 8))
+
+
+def test_a_list_without_a_reference_counts_nothing():
+    lists = [NBestList(one, (Hypothesis("a x", -1.0),)) for one in ("u1", "u2")]
+    lists[0] = dataclasses.replace(lists[0], reference="a b")
+    found = ListStatistics.build(lists, WER)
+    assert found.value(np.zeros(2, int)) == 50.0

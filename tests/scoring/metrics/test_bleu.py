@@ -109,11 +109,18 @@ def test_tokenizer_is_checked():
 
 
 def test_metrics_are_loaded_by_name():
-    assert [load_metric(name, "13a").name for name in METRICS] == ["WER", "CER", "BLEU"]
+    assert [load_metric(name, "13a").name for name in METRICS] == [
+        "WER",
+        "CER",
+        "BLEU",
+        "chrF",
+        "TER",
+    ]
     assert "tok:none" in load_metric("bleu", "none").signature
     assert "normalize:lower" in load_metric("wer", normalize="lower").signature
-    with pytest.raises(InputError, match="metric must be wer or cer or bleu, not 'ter'"):
-        load_metric("ter")
+    rule = "metric must be wer or cer or bleu or chrf or ter, not 'per'"
+    with pytest.raises(InputError, match=rule):
+        load_metric("per")
     with pytest.raises(InputError, match="is for the metrics wer and cer, not bleu"):
         load_metric("bleu", normalize="lower")
 

@@ -70,7 +70,9 @@ def test_hypotheses_and_references_are_normalized_alike(normalize, errors):
 
 
 def test_an_unknown_normalization_is_refused():
-    with pytest.raises(InputError, match="normalize must be none or lower or basic, not 'nfc'"):
+    with pytest.raises(
+        InputError, match="normalize must be none or lower or basic or whisper, not 'nfc'"
+    ):
         WordErrorRate("nfc")
 
 

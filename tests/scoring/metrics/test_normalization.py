@@ -34,9 +34,11 @@ def test_basic_is_jiwers_where_both_remove_the_same():
 
 
 def test_names():
-    assert list(METRIC_NORMALIZATIONS) == ["none", "lower", "basic"]
+    assert list(METRIC_NORMALIZATIONS) == ["none", "lower", "basic", "whisper"]
     text = "A-b,  C "
     assert METRIC_NORMALIZATIONS.load("none")(text) == text
     assert METRIC_NORMALIZATIONS.load("lower")(text) == "a-b,  c "
-    with pytest.raises(InputError, match="normalize must be none or lower or basic, not 'upper'"):
+    with pytest.raises(
+        InputError, match="normalize must be none or lower or basic or whisper, not 'upper'"
+    ):
         METRIC_NORMALIZATIONS.load("upper")

@@ -153,3 +153,15 @@ def test_more_is_better_where_the_metric_says_so():
     assert relative_gain(30.0, 20.0, Bleu("13a")) == 50
     assert relative_gain(30.0, 20.0, WER) == -50
     assert np.isnan(relative_gain(30.0, 0.0, WER))
+
+
+def test_statistics_need_not_be_integers():
+    """The reference words of TER are a mean over references."""
+    picked = np.full([1, 12, 2], [0.05, 0.06])
+
+    class Share:
+        def corpus(self, totals):
+            return totals[..., 0] / totals[..., 1]
+
+    bounds = paired_bootstrap(picked, Share(), lambda values: values)
+    assert bounds.tolist() == [[pytest.approx(5 / 6)] * 2]

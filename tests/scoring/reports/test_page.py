@@ -16,7 +16,7 @@ from tta.scoring.combining.scored_lists import ListStatistics, ScoredLists
 from tta.scoring.combining.weights import RerankWeights
 from tta.scoring.metrics.error_rate import WordErrorRate
 from tta.scoring.reports import page as html_report
-from tta.scoring.reports.evaluation import Change, describe_first, evaluate, find_changes
+from tta.scoring.reports.evaluation import Change, describe_best, evaluate, find_changes
 from tta.scoring.reports.page import legend, level, style, write_page
 from tta.scoring.reports.table import PartReport, Report
 from tta.scoring.scorers.scorer import TokenScores
@@ -97,6 +97,7 @@ class Reader(html.parser.HTMLParser):
 
 BETTER = ("the kat sat", "the cat sat", "the cat sat")
 MUCH_BETTER = ("x x x x", "a b c d", "a b c d")
+MUCH_WORSE = ("e f g h i", "y y y y y", "e f g h i")
 WORSE = ("a dog", "a dock", "a dog")
 NEITHER = ("a dug", "a dig", "a dog")
 SAME = ("one", "one", "two")
@@ -114,20 +115,22 @@ def test_changes_are_found_judged_and_sorted():
     assert find_changes(first_pass, one.statistics) == []
 
 
-def test_the_first_change_is_described_not_the_largest():
-    one = part(SAME, WORSE, MUCH_BETTER)
+def test_the_pick_that_improved_most_is_described_and_the_changes_counted():
+    one = part(SAME, WORSE, MUCH_BETTER, MUCH_WORSE)
     changes = find_changes(one.decision, one.statistics)
     nbest = one.decision.lists.nbest
-    assert describe_first(changes, nbest) == [
-        f"the first pick that changed, {nbest[1].utterance_id!r} (worse):",
-        "  first pass  a dog",
-        "  reranked    a dock",
-        "  reference   a dog",
-    ]
-    assert describe_first([], nbest) == []
+    head, first, reranked, reference = describe_best(changes, nbest)
+    name = nbest[2].utterance_id
+    assert head == f"the largest change of 3 (1 better, 2 worse, 0 neither): {name!r}, better"
+    texts = [line[14:] for line in (first, reranked, reference)]
+    assert texts == [*MUCH_BETTER]
+    assert describe_best([], nbest) == []
+    worse = [change for change in changes if change.verdict == "worse"]
+    assert describe_best(worse, nbest)[0].endswith(f"{nbest[3].utterance_id!r}, worse")
     unmeasured = part(("a  b", "b", None), measured=False)
     changes = find_changes(unmeasured.decision, None)
-    lines = describe_first(changes, unmeasured.decision.lists.nbest)
+    lines = describe_best(changes, unmeasured.decision.lists.nbest)
+    assert lines[0].startswith("the largest change of 1: ")
     assert [line.split() for line in lines[1:]] == [["first", "pass", "a", "b"], ["reranked", "b"]]
 
 

@@ -494,7 +494,7 @@ def test_the_difference_to_no_model_and_the_picks_are_printed(tmp_path, loaded):
     assert "\nreranked - no model: " in str(report)
     (note,) = [note for note in report.notes if note.startswith("of 3 picks, ")]
     assert note.endswith("from those without a model")
-    assert "\nthe first pick that changed, " in str(report)
+    assert "\nthe largest change of " in str(report)
     (note,) = [
         note for note in rerank_files(RerankConfig(nbest_file=test), []).notes if "picks" in note
     ]

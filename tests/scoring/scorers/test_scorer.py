@@ -60,6 +60,8 @@ def test_a_matrix_of_similarities_has_those_of_pairs():
     keywords = {"batch_size": 9, "show_progress_bar": False, "convert_to_numpy": True}
     unit = lm.encode(["aab", ""], **keywords, normalize_embeddings=True)
     np.testing.assert_allclose(unit, [[2 / 5**0.5, 1 / 5**0.5, 0], [0, 0, 0]], rtol=1e-6)
+    np.testing.assert_allclose(lm.encode("aab"), [2, 1, 0])
+    np.testing.assert_allclose(lm.encode("aab", normalize_embeddings=True), unit[0])
     with pytest.raises(InputError, match="convert_to_numpy must be True"):
         lm.encode(["a"], convert_to_numpy=False)
 

@@ -1,0 +1,70 @@
+"""The best text of each list, in the layout that the name of the file asks for."""
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TextIO
+
+from tta.data.nbest.formats import load_format
+from tta.data.nbest.lists import NBestList
+from tta.data.text.json_text import dump_json
+from tta.data.text.tables import delimiter_of, row_writer
+from tta.errors import InputError, shown
+from tta.scoring.combining.decision import Decision, select
+from tta.scoring.combining.weights import FIRST_PASS
+
+# By the ending: how a line looks, and what an id must not have. Other names have texts alone.
+_LINES = {"trn": ("{text} ({id})", r"[\s()]"), "text": ("{id} {text}", r"\s")}
+
+
+def _ending(path: str) -> str:
+    return re.sub(r"\.(gz|bz2|xz)$", "", Path(path).name).rpartition(".")[2]
+
+
+def check_ids(path: str, lists: Sequence[NBestList]) -> None:
+    """Raises InputError if the layout has ids, and the id of a list would end early in it."""
+    line, ends = _LINES.get(_ending(path), ("", r"(?!)"))
+    for one in lists:
+        if re.search(ends, one.utterance_id):
+            layout = line.format(id="id", text="words")
+            rule = f"the id {shown(one.utterance_id)} cannot stand in lines of `{layout}`"
+            raise InputError(rule, path)
+
+
+def write_best(stream: TextIO, path: str, format: str, decision: Decision) -> None:
+    """Writes the texts of the picks as they were read; white space in them becomes a blank."""
+    nbest, firsts = decision.lists.nbest, select(decision.lists, FIRST_PASS)
+    picked = zip(nbest, decision.picks, strict=True)
+    texts = [" ".join(x.hypotheses[i].text.split()) if x.hypotheses else "" for x, i in picked]
+    is_json = _ending(path) == "jsonl"
+    if not (is_json or delimiter_of(path)):
+        line, _ = _LINES.get(_ending(path), ("{text}", ""))
+        for one, text in zip(nbest, texts, strict=True):
+            stream.write(line.format(id=one.utterance_id, text=text).strip() + "\n")
+        return
+    rows = [_row(one, first, format) for one, first in zip(nbest, firsts, strict=True)]
+    names = dict.fromkeys(key for row in rows for key in row)
+    name = "best" + "_" * sum(key.strip("_") == "best" for key in names)
+    write = row_writer(stream, path)
+    for row, text in zip(rows, texts, strict=True):
+        if is_json:
+            dump_json({**row, name: text}, stream)
+        else:
+            cells = {key: row.get(key, "") for key in names}
+            cells = {k: v if isinstance(v, str) else json.dumps(v) for k, v in cells.items()}
+            write({**cells, name: text})
+
+
+def _row(one: NBestList, first: int, format: str) -> dict[str, Any]:
+    """The row of a list in its file: of the list, or of the hypothesis that the first pass picks.
+
+    Where the file has none, id, text and reference.
+    """
+    chosen, text = load_format(format), one.hypotheses[first].text if one.hypotheses else ""
+    kept = chosen.extra_of(one.hypotheses[first]) if one.hypotheses else {}
+    if "header" in kept:
+        return dict(zip(kept["header"], kept["cells"], strict=True))
+    named = {"id": one.utterance_id, "text": text, "reference": one.reference}
+    row = chosen.extra_of(one).get("item") or kept.get("fields")
+    return row or {key: value for key, value in named.items() if value is not None}

@@ -1,0 +1,96 @@
+"""What is said of a file or a folder that holds no N-best lists."""
+
+import json
+
+import pytest
+
+from tta.data.nbest.files import read_nbest
+from tta.errors import InputError
+
+SEGMENT = {"id": 0, "start": 0.0, "end": 2.0, "text": " the cat", "tokens": [1], "avg_logprob": -1}
+TIMES = {"timestamps": {"from": "00:00:00,000"}, "offsets": {"from": 0}, "text": " the cat"}
+TRANSCRIPTS = {
+    "openai-whisper": {"text": " the cat", "segments": [SEGMENT, SEGMENT], "language": "en"},
+    "whisper.cpp": {"model": {"type": "tiny"}, "transcription": [TIMES], "result": {}},
+    "segments of faster-whisper": [SEGMENT, {**SEGMENT, "id": 1}],
+    "with its info": {"segments": [{"start": 0, "end": 1, "text": "a"}], "info": {}},
+    "a pipeline of transformers": {"text": "a", "chunks": [{"timestamp": [0, 1], "text": "a"}]},
+    "several recordings": {"a.wav": {"text": "x", "segments": [SEGMENT]}},
+}
+TEXTS = {name: json.dumps(one) for name, one in TRANSCRIPTS.items()}
+TEXTS["on several lines"] = json.dumps(TRANSCRIPTS["whisper.cpp"], indent=2)
+TEXTS["JSON lines"] = "\n".join(json.dumps({**SEGMENT, "id": i}) for i in range(3))
+TEXTS["subtitles, srt"] = "1\n00:00:00,000 --> 00:00:02,000\nthe cat\n"
+TEXTS["subtitles, vtt"] = "WEBVTT\n\n00:00.000 --> 00:02.000\nthe cat\n"
+TEXTS["Whisper's tsv"] = "start\tend\ttext\n0\t2000\tthe cat\n"
+
+
+@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize("in_folder", [False, True])
+def test_transcripts_are_answered_by_the_way_to_alternatives(tmp_path, name, in_folder):
+    (tmp_path / "one.json").write_text(TEXTS[name])
+    with pytest.raises(InputError, match=r"one.json: this is a transcript.*tutorials/whisper.md"):
+        read_nbest(tmp_path if in_folder else tmp_path / "one.json")
+
+
+@pytest.mark.parametrize("text", ["[]", "{}", "[ ]\n", "[\n]\n"])
+def test_a_file_without_lists(tmp_path, text):
+    (tmp_path / "in").write_text(text)
+    with pytest.raises(InputError, match="the file holds no list"):
+        read_nbest(tmp_path / "in")
+
+
+def test_a_folder_of_files_that_are_read_one_by_one_only(tmp_path):
+    (tmp_path / "a.csv").write_text("id,text\nu1,a\nu1,b\n")
+    with pytest.raises(InputError, match=r"a.csv: a folder of files in the format csv is not read"):
+        read_nbest(tmp_path)
+
+
+COSTS = {"am": "u1-1 3\nu1-2 1.5\n", "lm": "u1-1 1\nu1-2 4\n"}
+
+
+def test_costs_apart_are_summed_and_are_features(tmp_path):
+    (tmp_path / "words").write_text("u1-1 a\nu1-2 b\n")
+    paths = [tmp_path / name for name in COSTS]
+    for path in paths:
+        path.write_text(COSTS[path.name])
+    (one,) = read_nbest(tmp_path / "words", score_file=paths).lists
+    assert [h.score for h in one.hypotheses] == [-4.0, -5.5]
+    assert [h.features for h in one.hypotheses] == [
+        {"score_1": -3.0, "score_2": -1.0},
+        {"score_1": -1.5, "score_2": -4.0},
+    ]
+    (one,) = read_nbest(tmp_path / "words", score_file=paths[0]).lists
+    assert [(h.score, h.features) for h in one.hypotheses] == [(-3.0, {}), (-1.5, {})]
+
+
+@pytest.mark.parametrize(
+    ("lm", "rule"),
+    [
+        ("u1-1 1\n", "'u1-2' has no cost in .*lm"),
+        ("u1-1 1\nu1-2 4\nu1-3 2\n", "lm: 'u1-3' has a cost but no hypothesis"),
+    ],
+)
+def test_each_file_of_costs_fits_the_lists(tmp_path, lm, rule):
+    (tmp_path / "words").write_text("u1-1 a\nu1-2 b\n")
+    (tmp_path / "am").write_text(COSTS["am"])
+    (tmp_path / "lm").write_text(lm)
+    with pytest.raises(InputError, match=rule):
+        read_nbest(tmp_path / "words", score_file=[tmp_path / "am", tmp_path / "lm"])
+
+
+def test_several_reference_files(tmp_path):
+    (tmp_path / "in").write_text("u1 ||| a ||| -1\nu1 ||| b ||| -2\nu2 ||| c ||| -1\n")
+    for name, text in {"r0": "a b\nc\n", "r1": "u1 b\nu2 d\n"}.items():
+        (tmp_path / name).write_text(text)
+    lists = read_nbest(tmp_path / "in", "moses", [tmp_path / "r0", tmp_path / "r1"]).lists
+    assert [(x.reference, x.more_references) for x in lists] == [("a b", ("b",)), ("c", ("d",))]
+
+
+def test_some_lists_of_a_file_have_a_reference(tmp_path):
+    rows = [{"id": "u1", "hypotheses": ["a"]}, {"id": "u2", "hypotheses": ["b"], "reference": "b"}]
+    (tmp_path / "in").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found = read_nbest(tmp_path / "in", partial_references=True).lists
+    assert [one.reference for one in found] == [None, "b"]
+    with pytest.raises(InputError, match="has a reference, but the lists before it have none"):
+        read_nbest(tmp_path / "in")
