@@ -12,7 +12,8 @@ from typing import TypeVar
 import numpy as np
 
 from tta.data.nbest.lists import NBestList
-from tta.errors import located
+from tta.errors import InputError, located
+from tta.scoring.combining.levels import Levels, rescore
 from tta.scoring.combining.risk import PairwiseLosses
 from tta.scoring.combining.scored_lists import (
     ListStatistics,
@@ -23,6 +24,7 @@ from tta.scoring.combining.scored_lists import (
     score_by_rank,
     score_texts,
 )
+from tta.scoring.combining.weights import RerankWeights
 from tta.scoring.metrics.metric import Metric
 from tta.scoring.scorers.scorer import Scorer
 
@@ -107,21 +109,33 @@ def score_by_each(
     models: Sequence[Model],
     load: Callable[[Model], Scorer],
     progress: bool = False,
+    choose: Callable[[Sequence[Part]], RerankWeights] | None = None,
 ) -> tuple[list[Part], Scorer | None]:
     """Adds the scores of all models to all parts. Every distinct text is scored once per model.
 
     A model is released before the next one is loaded. The first model is loaded last and returned,
-    because pages need it for colours; None without models.
+    because pages need it for colours; None without models. Of `Levels`, the second model is
+    returned, and `choose` chooses the weights of the first level on the parts with its scores.
+
+    Raises:
+        InputError: there are `Levels` beside another model, or a score is not finite.
     """
+    if len(models) > 1 and any(isinstance(model, Levels) for model in models):
+        raise InputError("levels rerank alone, not beside another model")
     parts, lm = list(parts), None
     texts = [text for part in parts for text in part.texts]
     for model in reversed(models):
         if lm is not None:
             lm = None
             gc.collect()  # a compiled function and its model refer to each other
-        lm = load(model)
+        lm = load(model.first if isinstance(model, Levels) else model)
         scores = score_texts(lm, texts, progress)
         parts = [part.scored(scores) for part in parts]
+        if isinstance(model, Levels):
+            assert choose is not None
+            weights, lm = choose(parts), load(model.second)
+            found = rescore([part.lists for part in parts], model, weights, lm, progress)
+            parts = [replace(part, lists=one) for part, one in zip(parts, found, strict=True)]
     return parts, lm
 
 

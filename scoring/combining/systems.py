@@ -91,4 +91,5 @@ def choose_reranked(
 def _choose(lists, statistics, given):
     """Tunes the weights that are not given, or guesses them without statistics."""
     chosen = guess(lists, given) if statistics is None else tune(lists, statistics, given)
-    return chosen.rounded(given)
+    first_level = lists.rescored and lists.rescored.weights
+    return replace(chosen.rounded(given), first_level=first_level)

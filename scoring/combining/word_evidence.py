@@ -123,7 +123,7 @@ def find_evidence(
     """
     lists = decision.lists
     picks = decision.picks if picks is None else picks
-    weights = [_posteriors(decision)]
+    weights = [posteriors_of(decision)]
     scores = lists.first_pass * (_TYPICAL_SPREAD / first_pass_unit(lists))
     weights += [posteriors(lists.present, sharpness * scores) for sharpness in _SHARPNESS]
     weights = np.stack(weights, axis=-1)  # [L, N, posterior and the four of the first pass]
@@ -165,8 +165,8 @@ def find_evidence(
     )
 
 
-def _posteriors(decision):
-    """The posteriors of a decision; of `max`, which has none, with the scale that is guessed."""
+def posteriors_of(decision: Decision) -> np.ndarray:
+    """The posteriors of a decision, [L, N] float64; those of `max` with a scale that is guessed."""
     weights, lists = decision.weights, decision.lists
     if weights.decision == "mbr":
         return decision.posteriors

@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from tta.scoring.combining.scored_lists import ListStatistics, ScoredLists
 from tta.scoring.combining.weights import FIRST_PASS, RerankWeights
 from tta.scoring.metrics.metric import Metric
 from tta.scoring.metrics.significance import MIN_LISTS, paired_bootstrap, relative_gain
+
+FIRST_LEVEL = "first level"  # the row of the first of two levels
 
 Interval = tuple[float, float]
 
@@ -72,11 +74,16 @@ def evaluate(
     """Measures the first pass (without scores: the order of the lists), systems and the oracle.
 
     `statistics` is the metric on the same lists. The systems named in `compared` are compared
-    pairwise. The last system is compared with `variants`, which get no row.
+    pairwise. The last system is compared with `variants`, which get no row. `FIRST_LEVEL` among the
+    systems is measured with the scores of the first of two levels.
     """
     metric, variants = statistics.metric, variants or {}
     picks = {"first pass": select(lists, FIRST_PASS)}
-    picks |= {name: select(lists, one) for name, one in {**systems, **variants}.items()}
+    before = lists if lists.rescored is None else replace(lists, models=(lists.rescored.first,))
+    picks |= {
+        name: select(before if name == FIRST_LEVEL else lists, one)
+        for name, one in {**systems, **variants}.items()
+    }
     picks["oracle"] = statistics.oracle()
     picked = {name: statistics.of(one) for name, one in picks.items()}
     totals = {name: one.sum(axis=0) for name, one in picked.items()}

@@ -23,6 +23,7 @@ from tta.scoring.combining.confidence import (
     fit_on,
 )
 from tta.scoring.combining.decision import Decision, decide
+from tta.scoring.combining.levels import Levels
 from tta.scoring.combining.part import Part, score_by_each
 from tta.scoring.combining.risk import needs_losses
 from tta.scoring.combining.systems import choose_reranked
@@ -55,6 +56,8 @@ class RerankedList:
         weights: the weights of the combined scores.
         posteriors: n float, the probability of each text, 0 to 1; None for the decision `max`.
         expected_losses: n float, lowest first: word errors, or 1 - chrF; None for `max`.
+        lm_scores: n float, the model's scores; of several, the mixture's; None without a model.
+        rescored: n bool, whether the second model of `tta.Levels` scored the text; None for others.
     """
 
     texts: list[str]
@@ -63,6 +66,8 @@ class RerankedList:
     weights: RerankWeights = field(repr=False)
     posteriors: list[float] | None = field(default=None, repr=False)
     expected_losses: list[float] | None = field(default=None, repr=False)
+    lm_scores: list[float] | None = field(default=None, repr=False)
+    rescored: list[bool] | None = field(default=None, repr=False)
 
 
 @overload
@@ -112,6 +117,7 @@ def rerank(
         scores: the first-pass score of each text, natural log, higher is better; None: see
             `rank_scores`.
         model: a model from `tta.load`, or an argument of `tta.load`; None is the built-in model,
+            `tta.Levels` two models, of which the second scores the probable hypotheses alone,
             and "none" uses the first pass alone. Load a model once if you call this function
             several times. Models that are loaded here have the options of run_rerank.py
             (`tta.scoring.scorers.options.RerankOptions`): the learned normalizer if the model has
@@ -196,7 +202,10 @@ def tune(
     for name in names:
         part.lists.feature(name)  # fails if there is no such feature
     given = GivenWeights(decision=decision, features=dict.fromkeys(names))
-    return _choose(score_by_each([part], models, _load, progress)[0][0], given)
+    (part,), _ = score_by_each(
+        [part], models, _load, progress, lambda parts: _choose(parts[0], given)
+    )
+    return _choose(part, given)
 
 
 def confidence(
@@ -218,7 +227,8 @@ def confidence(
 
     Args:
         lists, scores, model, weights, metric, rank_scores, keep_non_words, progress: as in
-            `rerank`. Of several models, the token scores of the first count.
+            `rerank`. Of several models, the token scores of the first count; of `tta.Levels`,
+            those of the second.
         confidence_weights: from `fit_confidence`; None for the default weights.
 
     Returns:
@@ -296,20 +306,28 @@ def _decided(nbest, model, weights, metric, rank_scores, progress):
 
     losses = weights is None or weights.decision == "mbr"
     part = Part.build(nbest, None, rank_scores).compared(metric, False, losses)
-    (part,), lm = score_by_each([part], models, load, progress)
     given = GivenWeights(features=dict.fromkeys(part.lists.features))
+
+    def first_level(parts):
+        return (weights and weights.first_level) or _choose(parts[0], given)
+
+    (part,), lm = score_by_each([part], models, load, progress, first_level)
     return decide(part.lists, weights or _choose(part, given)), lm
 
 
 def _in_order(decision: Decision, row: int) -> RerankedList:
     hypotheses, order = as_read(decision.lists.nbest[row]).hypotheses, decision.ranking(row)
     texts = [hypotheses[j].text for j in order]
-    scores = decision.combined[row, order].tolist()
-    if decision.expected_losses is None:
-        return RerankedList(texts, scores, order, decision.weights)
-    posteriors, losses = decision.posteriors[row, order], decision.expected_losses[row, order]
+    models, mbr = decision.lists.models, decision.expected_losses is not None
+    columns = {
+        "posteriors": decision.posteriors if mbr else None,
+        "expected_losses": decision.expected_losses,
+        "lm_scores": decision.lm_scores if models else None,
+        "rescored": decision.lists.rescored and decision.lists.rescored.scored,
+    }
+    found = {n: None if one is None else one[row, order].tolist() for n, one in columns.items()}
     return RerankedList(
-        texts, scores, order, decision.weights, posteriors.tolist(), losses.tolist()
+        texts, decision.combined[row, order].tolist(), order, decision.weights, **found
     )
 
 
@@ -368,6 +386,8 @@ def _check_weights(weights: RerankWeights | None, models: Sequence[Model]) -> No
     if weights is not None and len(weights.shares) != len(models):
         count = len(weights.shares)
         raise InputError(f"the weights have {count} shares, one per model, not {len(models)}")
+    if weights is not None and weights.first_level and not isinstance(models[0], Levels):
+        raise InputError("the weights are those of two levels: they need a tta.Levels")
 
 
 def _load(model: Model) -> Scorer:

@@ -22,14 +22,21 @@ from tta.scoring.combining.confidence import (
     fit_on,
 )
 from tta.scoring.combining.decision import Decision, decide
+from tta.scoring.combining.levels import Levels
 from tta.scoring.combining.part import Part, score_by_each
 from tta.scoring.combining.risk import needs_losses
-from tta.scoring.combining.systems import WITHOUT_MODEL, Systems, choose_systems
-from tta.scoring.combining.weights import split_lm_weights
+from tta.scoring.combining.systems import WITHOUT_MODEL, Systems, choose_reranked, choose_systems
+from tta.scoring.combining.weights import GivenWeights, RerankWeights, split_lm_weights
 from tta.scoring.combining.word_evidence import find_evidence
 from tta.scoring.metrics import significance
 from tta.scoring.metrics.metric import METRICS, Metric, load_metric
-from tta.scoring.reports.evaluation import Change, describe_first, evaluate, find_changes
+from tta.scoring.reports.evaluation import (
+    FIRST_LEVEL,
+    Change,
+    describe_first,
+    evaluate,
+    find_changes,
+)
 from tta.scoring.reports.page import write_page
 from tta.scoring.reports.table import PartReport, Report, signatures
 from tta.scoring.reports.weight_curve import measure_curve, write_curve
@@ -44,19 +51,19 @@ from tta.scoring.reranking.outputs import (
     write_scores,
 )
 from tta.scoring.scorers.inference.reading import language_notes, unread_notes
-from tta.scoring.scorers.options import RerankOptions
+from tta.scoring.scorers.options import RerankOptions, options_of
 from tta.scoring.scorers.scorer import Scorer, unknown_note
 
 
 def rerank_files(
-    config: RerankConfig, models: Sequence[str | None] = (None,), **load_options
+    config: RerankConfig, models: Sequence[str | Levels | None] = (None,), **load_options
 ) -> Report:
     """Reranks a file of N-best lists and writes the outputs that the config names.
 
     The files are checked before a model is loaded, and outputs appear only when all of them are
     complete. Models are loaded, used and released one after the other. Each of `models` is a
     first argument of `tta.load` (None is the built-in model). `load_options` are its other
-    arguments; the defaults are those of `RerankOptions`.
+    arguments; the defaults are those of `RerankOptions`. In place of one model, `Levels` of two.
 
     Raises:
         InputError: a file is missing, malformed or exists already, needed references or a needed
@@ -79,12 +86,14 @@ def rerank_files(
     measured = metric if config.metric != "none" and parts[0].has_references else None
     decision = "mbr" if config.scale is not None else config.decision  # a scale implies mbr
     losses = needs_losses(decision, *(part.nbest for part in parts))
+    levels = [name for one in models if isinstance(one, Levels) for name in (one.first, one.second)]
     loaded, unknown = [], []  # the models' names and signatures; notes on unknown words
     texts = list(dict.fromkeys(text for part in parts for text in part.texts))
     lists = [[h.text for h in one.hypotheses] for part in parts for one in part.nbest]
 
     def load(model: str | None) -> Scorer:
-        lm = tta.load(model, **RerankOptions().for_load() | load_options)
+        options = RerankOptions().for_load() | load_options
+        lm = tta.load(model, **options_of(model, levels, options))
         loaded.insert(0, (lm.name, lm.signature))
         firsts = [one[0] for one in lists if one]
         found = *unread_notes(lm, lists), *language_notes(lm, firsts), *unknown_note(lm, texts)
@@ -97,12 +106,22 @@ def rerank_files(
         given = config.given_weights(set.intersection(*(set(one.lists.features) for one in parts)))
         for name, part in itertools.product(given.features, parts):
             part.lists.feature(name)  # fails if not every hypothesis has it
-        parts, first = score_by_each(parts, models, load, progress=sys.stderr.isatty())
+
+        def tuned_on(parts: Sequence[Part]):
+            return parts[0].lists, parts[0].statistics if len(parts) > 1 else None
+
+        def first_level(parts: Sequence[Part]) -> RerankWeights:
+            free = GivenWeights(reduction=given.reduction, features=given.features)
+            return choose_reranked(["first"], *tuned_on(parts), free)["reranked"]
+
+        progress = sys.stderr.isatty()
+        parts, first = score_by_each(parts, models, load, progress, first_level)
         *devs, test = parts
         dev = devs[0] if devs else None
         names = _distinct([name for name, _ in loaded])
-        tuned_on = (test.lists, None) if dev is None else (dev.lists, dev.statistics)
-        systems = choose_systems(names, *tuned_on, given, config.lm_weight)
+        if levels:
+            names = [", ".join(reversed(names))]
+        systems = choose_systems(names, *tuned_on(parts), given, config.lm_weight)
         *dev_reports, measures = (_report(part, systems) for part in parts)
         decision = decide(test.lists, systems.final)
         changes = find_changes(decision, test.statistics)
@@ -125,7 +144,7 @@ def rerank_files(
             notes=[*find_notes(config, files, dev, test, systems, measures), *more, *unknown],
             signatures=[
                 *made_by,
-                *signatures([one for _, one in loaded], systems.final, metric),
+                *_signatures(models, [one for _, one in loaded], test, systems, metric),
                 *confidence_signature,
             ],
         )
@@ -177,12 +196,24 @@ def _distinct(names: Sequence[str]) -> list[str]:
     return distinct
 
 
+def _signatures(models: Sequence, loaded, test: Part, systems: Systems, metric: Metric):
+    """The signatures of the models and of the decision; of two levels, those of both."""
+    rescored = test.lists.rescored
+    if rescored is None:
+        return signatures(loaded, systems.final, metric)
+    second, first = ([name] for name in loaded)
+    before = signatures(first, rescored.weights, metric)
+    return [*before, models[0].rule, *signatures(second, systems.final, metric)]
+
+
 def _report(part: Part, systems: Systems) -> PartReport:
     """Measures all ways of reranking on a part, if it has references."""
     texts, evaluation = part.texts, None
     if part.statistics is not None:
-        rows = systems.alone | systems.reranked
-        compared = [*systems.reranked, *({WITHOUT_MODEL} & systems.alone.keys())]
+        rescored = part.lists.rescored
+        before = {} if rescored is None else {FIRST_LEVEL: rescored.weights}
+        rows = systems.alone | before | systems.reranked
+        compared = [*systems.reranked, *before, *({WITHOUT_MODEL} & systems.alone.keys())]
         evaluation = evaluate(part.lists, part.statistics, rows, compared, systems.variants)
     return PartReport(str(part.path), len(part.nbest), len(texts), len(set(texts)), evaluation)
 

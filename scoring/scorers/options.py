@@ -167,6 +167,12 @@ class ScoreOptions(EncodeOptions):
 DEFAULTS = ScoreOptions()
 
 
+def options_of(model: Any, others: Sequence[Any], options: dict[str, Any]) -> dict[str, Any]:
+    """The options of one of several models: a begin token is for those of transformers alone."""
+    causal = [str(one).startswith("transformers:") for one in (model, *others)]
+    return options | {"begin_token": None} if any(causal[1:]) and not causal[0] else options
+
+
 @dataclass(frozen=True, kw_only=True)
 class RerankOptions(ScoreOptions):
     """How a model scores hypotheses for reranking.
