@@ -12,6 +12,7 @@ has the token scores of the first model. The folder keeps the scores. The data i
 import argparse
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -88,15 +89,17 @@ class Timed(Scorer):
 def choose(parts) -> tta.RerankWeights:
     """Weights that are tuned on the first of dev and test lists, or guessed from the test lists."""
     statistics = parts[0].statistics if len(parts) > 1 else None
-    given = GivenWeights(features=dict.fromkeys(parts[0].lists.features))
-    return choose_reranked(["lm"], parts[0].lists, statistics, given)["reranked"]
+    return choose_reranked(["lm"], parts[0].lists, statistics, free(parts))["reranked"]
+
+
+def free(parts) -> GivenWeights:
+    """No weights are given, and all features are used."""
+    return GivenWeights(features=dict.fromkeys(parts[0].lists.features))
 
 
 def bare(part: Part) -> Part:
     """A part without its model's scores."""
-    return Part(
-        part.lists.__class__(**vars(part.lists) | {"models": ()}), part.path, part.statistics
-    )
+    return replace(part, lists=replace(part.lists, models=()))
 
 
 def measure(name, folder, loaded):
@@ -112,7 +115,9 @@ def measure(name, folder, loaded):
     for way, start in (("tuned", 0), ("guessed", 1)):
         systems = {model: parts[start:] for model, parts in whole.items()}
         given = list(map(bare, systems[FIRST]))
-        systems["levels"], _ = score_by_each(given, [levels], lambda lm: lm, choose=choose)
+        systems["levels"], _ = score_by_each(
+            given, [levels], lambda lm: lm, free(given), way == "tuned"
+        )
         weights = {model: choose(parts) for model, parts in systems.items()}
         tests = {model: parts[-1] for model, parts in systems.items()}
         picked = np.stack(
@@ -147,12 +152,11 @@ def measure(name, folder, loaded):
 def seconds(test, loaded):
     """The processor time of each way of scoring, in seconds a list."""
     first, second = (Timed(loaded[name]) for name in (FIRST, SECOND))
-    weights = test.lists.rescored.weights
-    levels = tta.Levels(first, second)
-    score_by_each([bare(test)], [levels], lambda lm: lm, choose=lambda _: weights)
+    given = replace(free([test]), first_level=test.lists.rescored.weights)
+    score_by_each([bare(test)], [tta.Levels(first, second)], lambda lm: lm, given, False)
     found = {FIRST: first.seconds, "levels": first.seconds + second.seconds}
     whole = Timed(loaded[SECOND])
-    score_by_each([bare(test)], [whole], lambda lm: lm)
+    score_by_each([bare(test)], [whole], lambda lm: lm, given, False)
     return {name: one / len(test.nbest) for name, one in (found | {SECOND: whole.seconds}).items()}
 
 

@@ -28,7 +28,7 @@ def main(
 
     names = models.names_or_none
     files = [path for path in (config.nbest_file, config.dev_nbest_file) if path is not None]
-    used = options.for_work([*names, *rescore.names], files)
+    used = options.for_work([*names, *filter(None, [rescore.rescore_model])], files)
     report = rerank_files(config, rescore.levels(names), **used)
     outputs = config.output_file, config.scores_file, config.confidence, config.report
     print(report, file=sys.stderr if "-" in outputs else sys.stdout)

@@ -24,7 +24,8 @@ from tta.scoring.combining.scored_lists import (
     score_by_rank,
     score_texts,
 )
-from tta.scoring.combining.weights import RerankWeights
+from tta.scoring.combining.systems import choose_reranked
+from tta.scoring.combining.weights import GivenWeights
 from tta.scoring.metrics.metric import Metric
 from tta.scoring.scorers.scorer import Scorer
 
@@ -108,17 +109,17 @@ def score_by_each(
     parts: Sequence[Part],
     models: Sequence[Model],
     load: Callable[[Model], Scorer],
+    given: GivenWeights,
+    tuned: bool,
     progress: bool = False,
-    choose: Callable[[Sequence[Part]], RerankWeights] | None = None,
 ) -> tuple[list[Part], Scorer | None]:
     """Adds the scores of all models to all parts. Every distinct text is scored once per model.
 
     A model is released before the next one is loaded. The first model is loaded last and returned,
-    because pages need it for colours; None without models. Of `Levels`, the second model is
-    returned, and `choose` chooses the weights of the first level on the parts with its scores.
+    because pages need it for colours; None without models. Of `Levels`, it is the second model; the
+    weights of the first level are given, or `tuned` on the first part, or guessed from it.
 
-    Raises:
-        InputError: there are `Levels` beside another model, or a score is not finite.
+    Raises InputError if there are `Levels` beside another model, or a score is not finite.
     """
     if len(models) > 1 and any(isinstance(model, Levels) for model in models):
         raise InputError("levels rerank alone, not beside another model")
@@ -128,14 +129,16 @@ def score_by_each(
         if lm is not None:
             lm = None
             gc.collect()  # a compiled function and its model refer to each other
-        lm = load(model.first if isinstance(model, Levels) else model)
+        lm = load(model.models[0] if isinstance(model, Levels) else model)
         scores = score_texts(lm, texts, progress)
         parts = [part.scored(scores) for part in parts]
         if isinstance(model, Levels):
-            assert choose is not None
-            weights, lm = choose(parts), load(model.second)
-            found = rescore([part.lists for part in parts], model, weights, lm, progress)
-            parts = [replace(part, lists=one) for part, one in zip(parts, found, strict=True)]
+            tuned_on = parts[0].lists, parts[0].statistics if tuned else None
+            free = GivenWeights(reduction=given.reduction, features=given.features)
+            first = given.first_level or choose_reranked(["lm"], *tuned_on, free)["reranked"]
+            lm = load(model.models[1])
+            rest = model, first, lm, progress
+            parts = [replace(part, lists=rescore(part.lists, *rest)) for part in parts]
     return parts, lm
 
 

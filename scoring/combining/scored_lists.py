@@ -70,18 +70,16 @@ class ModelScores:
 
 @dataclass(frozen=True)
 class Rescored:
-    """The first of two levels (`tta.scoring.combining.levels`), and what it left to the second.
+    """The first of two levels (`tta.scoring.combining.levels`): its scores, and its weights.
 
-    Attributes:
-        first: the scores of the first model.
-        weights: those of the first level.
-        scored: [L, N] bool, whether the second model scored the hypothesis; if not, its scores are
-            estimates.
+    `scored` is [L, N] bool, whether the second model scored a hypothesis; other scores are
+    estimates. `rule` says what it scored.
     """
 
     first: ModelScores
     weights: RerankWeights
     scored: np.ndarray
+    rule: str
 
 
 @dataclass(frozen=True)

@@ -76,8 +76,9 @@ class RerankWeights:
         """What JSON can hold: the attributes and `decision`; an infinite scale is None."""
         scale = None if self.decision == "max" else self.scale
         changed = {"scale": scale, "features": dict(self.features), "decision": self.decision}
-        first = None if self.first_level is None else self.first_level.to_dict()
-        return vars(self) | changed | {"first_level": first}
+        return (
+            vars(self) | changed | {"first_level": self.first_level and self.first_level.to_dict()}
+        )
 
     def rounded(self, given: "GivenWeights") -> "RerankWeights":
         """Rounds to the six digits that are printed, so that flags can give the same weights.
@@ -113,6 +114,7 @@ class GivenWeights:
         shares: as in `RerankWeights`; needed if `lm_weight` is fixed.
         decision: `max` or `mbr`; None for `mbr`, if the lists allow it.
         features: the first-pass features to use, by name, each with its weight or None.
+        first_level: as in `RerankWeights`.
     """
 
     lm_weight: float | None = None
@@ -122,6 +124,7 @@ class GivenWeights:
     scale: float | None = None
     decision: str | None = None
     features: Mapping[str, float | None] = field(default_factory=dict, hash=False)
+    first_level: RerankWeights | None = None
 
     def decides(self, has_losses: bool) -> str:
         """The decision: `mbr` unless another is given; it needs the losses between hypotheses."""

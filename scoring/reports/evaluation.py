@@ -10,11 +10,10 @@ from tta.data.nbest.lists import NBestList
 from tta.errors import shown
 from tta.scoring.combining.decision import Decision, select
 from tta.scoring.combining.scored_lists import ListStatistics, ScoredLists
+from tta.scoring.combining.systems import FIRST_LEVEL
 from tta.scoring.combining.weights import FIRST_PASS, RerankWeights
 from tta.scoring.metrics.metric import Metric
 from tta.scoring.metrics.significance import MIN_LISTS, paired_bootstrap, relative_gain
-
-FIRST_LEVEL = "first level"  # the row of the first of two levels
 
 Interval = tuple[float, float]
 
@@ -74,16 +73,14 @@ def evaluate(
     """Measures the first pass (without scores: the order of the lists), systems and the oracle.
 
     `statistics` is the metric on the same lists. The systems named in `compared` are compared
-    pairwise. The last system is compared with `variants`, which get no row. `FIRST_LEVEL` among the
-    systems is measured with the scores of the first of two levels.
+    pairwise. The last system is compared with `variants`, which get no row.
     """
     metric, variants = statistics.metric, variants or {}
     picks = {"first pass": select(lists, FIRST_PASS)}
-    before = lists if lists.rescored is None else replace(lists, models=(lists.rescored.first,))
-    picks |= {
-        name: select(before if name == FIRST_LEVEL else lists, one)
-        for name, one in {**systems, **variants}.items()
-    }
+    picks |= {name: select(lists, one) for name, one in {**systems, **variants}.items()}
+    if lists.rescored is not None:
+        before = replace(lists, models=(lists.rescored.first,))
+        picks[FIRST_LEVEL] = select(before, lists.rescored.weights)
     picks["oracle"] = statistics.oracle()
     picked = {name: statistics.of(one) for name, one in picks.items()}
     totals = {name: one.sum(axis=0) for name, one in picked.items()}

@@ -212,14 +212,14 @@ class RescoreConfig(Config):
 
     rescore_model: str | None = setting(
         None,
-        "A second model, larger than --model, which scores only the hypotheses that the first one "
-        "finds probable; the scores of the others are estimated (docs/levels.md). As --model.",
+        "A larger model, as --model, which scores only the hypotheses that --model finds probable; "
+        "the scores of the others are estimated (docs/levels.md).",
         group=MODEL,
     )
     rescore_share: float = setting(
         0.02,
-        "The second model scores hypotheses whose posterior is at least this share of the highest "
-        "in their list, and at least three.",
+        "It scores hypotheses whose posterior is at least this share of the highest in their list, "
+        "and at least three.",
         0,
         1,
     )
@@ -231,23 +231,16 @@ class RescoreConfig(Config):
             if self.rescore_model is None and getattr(self, name) != getattr(type(self), name):
                 raise InputError(f"{name} needs rescore_model")
 
-    @property
-    def names(self) -> list[str]:
-        """The second model, if there is one."""
-        return [] if self.rescore_model is None else [self.rescore_model]
-
     def levels(self, models: Sequence[Any]) -> list[Any]:
         """The models; or one model and the second one as `Levels`, else InputError."""
         if self.rescore_model is None:
             return list(models)
         if len(models) != 1:
-            raise InputError(
-                f"rescore_model needs one --model for all hypotheses, not {len(models)}"
-            )
+            raise InputError(f"rescore_model needs one --model for all texts, not {len(models)}")
         from tta.scoring.combining.levels import Levels
 
-        one, two = models[0], self.rescore_model
-        return [Levels(one, two, share=self.rescore_share, best=self.rescore_best)]
+        limits = {"share": self.rescore_share, "best": self.rescore_best}
+        return [Levels(models[0], self.rescore_model, **limits)]
 
 
 def keeps_non_words(config: "RerankConfig | BeamScoreConfig") -> bool | None:

@@ -202,10 +202,7 @@ def tune(
     for name in names:
         part.lists.feature(name)  # fails if there is no such feature
     given = GivenWeights(decision=decision, features=dict.fromkeys(names))
-    (part,), _ = score_by_each(
-        [part], models, _load, progress, lambda parts: _choose(parts[0], given)
-    )
-    return _choose(part, given)
+    return _choose(score_by_each([part], models, _load, given, True, progress)[0][0], given)
 
 
 def confidence(
@@ -306,29 +303,24 @@ def _decided(nbest, model, weights, metric, rank_scores, progress):
 
     losses = weights is None or weights.decision == "mbr"
     part = Part.build(nbest, None, rank_scores).compared(metric, False, losses)
-    given = GivenWeights(features=dict.fromkeys(part.lists.features))
-
-    def first_level(parts):
-        return (weights and weights.first_level) or _choose(parts[0], given)
-
-    (part,), lm = score_by_each([part], models, load, progress, first_level)
+    first_level = weights and weights.first_level
+    given = GivenWeights(features=dict.fromkeys(part.lists.features), first_level=first_level)
+    (part,), lm = score_by_each([part], models, load, given, False, progress)
     return decide(part.lists, weights or _choose(part, given)), lm
 
 
 def _in_order(decision: Decision, row: int) -> RerankedList:
     hypotheses, order = as_read(decision.lists.nbest[row]).hypotheses, decision.ranking(row)
     texts = [hypotheses[j].text for j in order]
-    models, mbr = decision.lists.models, decision.expected_losses is not None
-    columns = {
-        "posteriors": decision.posteriors if mbr else None,
-        "expected_losses": decision.expected_losses,
-        "lm_scores": decision.lm_scores if models else None,
-        "rescored": decision.lists.rescored and decision.lists.rescored.scored,
-    }
-    found = {n: None if one is None else one[row, order].tolist() for n, one in columns.items()}
-    return RerankedList(
-        texts, decision.combined[row, order].tolist(), order, decision.weights, **found
-    )
+    columns = [
+        None if decision.expected_losses is None else decision.posteriors,
+        decision.expected_losses,
+        decision.lm_scores if decision.lists.models else None,
+        decision.lists.rescored and decision.lists.rescored.scored,
+    ]
+    more = [None if one is None else one[row, order].tolist() for one in columns]
+    scores = decision.combined[row, order].tolist()
+    return RerankedList(texts, scores, order, decision.weights, *more)
 
 
 def _as_metric(metric: str | Metric) -> Metric:

@@ -25,18 +25,12 @@ from tta.scoring.combining.decision import Decision, decide
 from tta.scoring.combining.levels import Levels
 from tta.scoring.combining.part import Part, score_by_each
 from tta.scoring.combining.risk import needs_losses
-from tta.scoring.combining.systems import WITHOUT_MODEL, Systems, choose_reranked, choose_systems
-from tta.scoring.combining.weights import GivenWeights, RerankWeights, split_lm_weights
+from tta.scoring.combining.systems import FIRST_LEVEL, WITHOUT_MODEL, Systems, choose_systems
+from tta.scoring.combining.weights import split_lm_weights
 from tta.scoring.combining.word_evidence import find_evidence
 from tta.scoring.metrics import significance
 from tta.scoring.metrics.metric import METRICS, Metric, load_metric
-from tta.scoring.reports.evaluation import (
-    FIRST_LEVEL,
-    Change,
-    describe_first,
-    evaluate,
-    find_changes,
-)
+from tta.scoring.reports.evaluation import Change, describe_first, evaluate, find_changes
 from tta.scoring.reports.page import write_page
 from tta.scoring.reports.table import PartReport, Report, signatures
 from tta.scoring.reports.weight_curve import measure_curve, write_curve
@@ -86,7 +80,7 @@ def rerank_files(
     measured = metric if config.metric != "none" and parts[0].has_references else None
     decision = "mbr" if config.scale is not None else config.decision  # a scale implies mbr
     losses = needs_losses(decision, *(part.nbest for part in parts))
-    levels = [name for one in models if isinstance(one, Levels) for name in (one.first, one.second)]
+    levels = [name for one in models if isinstance(one, Levels) for name in one.models]
     loaded, unknown = [], []  # the models' names and signatures; notes on unknown words
     texts = list(dict.fromkeys(text for part in parts for text in part.texts))
     lists = [[h.text for h in one.hypotheses] for part in parts for one in part.nbest]
@@ -106,22 +100,13 @@ def rerank_files(
         given = config.given_weights(set.intersection(*(set(one.lists.features) for one in parts)))
         for name, part in itertools.product(given.features, parts):
             part.lists.feature(name)  # fails if not every hypothesis has it
-
-        def tuned_on(parts: Sequence[Part]):
-            return parts[0].lists, parts[0].statistics if len(parts) > 1 else None
-
-        def first_level(parts: Sequence[Part]) -> RerankWeights:
-            free = GivenWeights(reduction=given.reduction, features=given.features)
-            return choose_reranked(["first"], *tuned_on(parts), free)["reranked"]
-
-        progress = sys.stderr.isatty()
-        parts, first = score_by_each(parts, models, load, progress, first_level)
+        tuned, progress = len(parts) > 1, sys.stderr.isatty()
+        parts, first = score_by_each(parts, models, load, given, tuned, progress)
         *devs, test = parts
         dev = devs[0] if devs else None
-        names = _distinct([name for name, _ in loaded])
-        if levels:
-            names = [", ".join(reversed(names))]
-        systems = choose_systems(names, *tuned_on(parts), given, config.lm_weight)
+        names = _distinct([name for name, _ in loaded])[: len(models)]  # the second's, of levels
+        tuned_on = (test.lists, None) if dev is None else (dev.lists, dev.statistics)
+        systems = choose_systems(names, *tuned_on, given, config.lm_weight)
         *dev_reports, measures = (_report(part, systems) for part in parts)
         decision = decide(test.lists, systems.final)
         changes = find_changes(decision, test.statistics)
@@ -144,7 +129,7 @@ def rerank_files(
             notes=[*find_notes(config, files, dev, test, systems, measures), *more, *unknown],
             signatures=[
                 *made_by,
-                *_signatures(models, [one for _, one in loaded], test, systems, metric),
+                *_signatures([one for _, one in loaded], test, systems, metric),
                 *confidence_signature,
             ],
         )
@@ -196,24 +181,22 @@ def _distinct(names: Sequence[str]) -> list[str]:
     return distinct
 
 
-def _signatures(models: Sequence, loaded, test: Part, systems: Systems, metric: Metric):
+def _signatures(loaded: Sequence[str], test: Part, systems: Systems, metric: Metric) -> list[str]:
     """The signatures of the models and of the decision; of two levels, those of both."""
-    rescored = test.lists.rescored
-    if rescored is None:
-        return signatures(loaded, systems.final, metric)
-    second, first = ([name] for name in loaded)
-    before = signatures(first, rescored.weights, metric)
-    return [*before, models[0].rule, *signatures(second, systems.final, metric)]
+    before, rescored = [], test.lists.rescored
+    if rescored is not None:
+        loaded, first = loaded[:1], loaded[1:]
+        before = [*signatures(first, rescored.weights, metric), rescored.rule]
+    return [*before, *signatures(loaded, systems.final, metric)]
 
 
 def _report(part: Part, systems: Systems) -> PartReport:
     """Measures all ways of reranking on a part, if it has references."""
     texts, evaluation = part.texts, None
     if part.statistics is not None:
-        rescored = part.lists.rescored
-        before = {} if rescored is None else {FIRST_LEVEL: rescored.weights}
-        rows = systems.alone | before | systems.reranked
-        compared = [*systems.reranked, *before, *({WITHOUT_MODEL} & systems.alone.keys())]
+        rows = systems.alone | systems.reranked
+        others = [one for one in (FIRST_LEVEL, WITHOUT_MODEL) if one in systems.alone]
+        compared = [*systems.reranked, *others]
         evaluation = evaluate(part.lists, part.statistics, rows, compared, systems.variants)
     return PartReport(str(part.path), len(part.nbest), len(texts), len(set(texts)), evaluation)
 

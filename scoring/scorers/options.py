@@ -169,8 +169,8 @@ DEFAULTS = ScoreOptions()
 
 def options_of(model: Any, others: Sequence[Any], options: dict[str, Any]) -> dict[str, Any]:
     """The options of one of several models: a begin token is for those of transformers alone."""
-    causal = [str(one).startswith("transformers:") for one in (model, *others)]
-    return options | {"begin_token": None} if any(causal[1:]) and not causal[0] else options
+    own, *causal = (str(one).startswith("transformers:") for one in (model, *others))
+    return options | {"begin_token": None} if any(causal) and not own else options
 
 
 @dataclass(frozen=True, kw_only=True)

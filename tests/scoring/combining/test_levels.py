@@ -15,7 +15,7 @@ from tta.scoring.combining.decision import decide
 from tta.scoring.combining.guess import guess
 from tta.scoring.combining.levels import Levels, estimated
 from tta.scoring.combining.part import Part, score_by_each
-from tta.scoring.combining.tuning import tune
+from tta.scoring.combining.scored_lists import Rescored
 from tta.scoring.combining.weights import GivenWeights, RerankWeights
 from tta.scoring.scorers.scorer import Scorer
 
@@ -81,9 +81,9 @@ def test_scores_and_estimates_are_those_of_a_plain_twin(reduction):
         if scored[i, j]
     }
     weights = guess(lists, GivenWeights())
-    found = estimated(lists, scored, {**texts, "": (0.0, 0)}, weights)
-    assert found.rescored is not None
-    assert found.rescored.weights is weights
+    rescored = Rescored(first, weights, scored, "")
+    found = estimated(lists, rescored, {**texts, "": (0.0, 0)})
+    assert found.rescored is rescored
     assert any(
         scored[i, j] and not h.text
         for i, one in enumerate(made.nbest)
@@ -105,8 +105,9 @@ def test_a_score_that_is_not_finite_is_refused():
     scored = np.zeros_like(made.lists.present)
     scored[2, 1] = True
     text = made.nbest[2].hypotheses[1].text
+    rescored = Rescored(made.lists.models[0], RerankWeights(0.5), scored, "")
     with pytest.raises(InputError, match=r"list .u2.: the language model.s score of .* nan"):
-        estimated(made.lists, scored, {text: (math.nan, 1)}, RerankWeights(0.5))
+        estimated(made.lists, rescored, {text: (math.nan, 1)})
 
 
 def part_of(*lists, reference="a b c"):
@@ -135,20 +136,25 @@ def ready(lm):
     return lm
 
 
+def given(first_level):
+    """The weights of the first level are given."""
+    return GivenWeights(first_level=first_level)
+
+
 def test_the_second_model_scores_what_the_first_level_s_weights_choose_once():
     """Whether these are the first's weights matters: with others, other texts are rescored."""
     texts = {f"w{j} x": -float(j) for j in range(19)}
     part = part_of(texts, {**{f"w{j} x": -float(j) for j in range(2)}}, {})
     second = Table()
     weights = RerankWeights(0.0, scale=0.7)  # e^(-0.7 * 5) is above 0.02, e^(-0.7 * 6) is not
-    (found,), lm = score_by_each([part], [Levels(Table(), second)], ready, choose=lambda _: weights)
+    (found,), lm = score_by_each([part], [Levels(Table(), second)], ready, given(weights), False)
     assert second.asked == [f"w{j} x" for j in range(6)]
     assert lm is second
     assert found.lists.rescored is not None
     assert found.lists.rescored.scored.sum(axis=1).tolist() == [6, 2, 0]
     sharper = Table()
     score_by_each(
-        [part], [Levels(Table(), sharper)], ready, choose=lambda _: replace(weights, scale=1.4)
+        [part], [Levels(Table(), sharper)], ready, given(replace(weights, scale=1.4)), False
     )
     assert sharper.asked == ["w0 x", "w1 x", "w2 x"]
 
@@ -158,7 +164,7 @@ def test_equal_texts_get_equal_scores_and_count_once():
     part = Part.build(nbest).compared(WER)
     weights, second = RerankWeights(0.0, scale=1.0), Table({"a": -3.0, "b": -1.0})
     levels = Levels(Table(), second, best=1)
-    (found,), _ = score_by_each([part], [levels], ready, choose=lambda _: weights)
+    (found,), _ = score_by_each([part], [levels], ready, given(weights), False)
     assert second.asked == ["a"]
     assert found.lists.models[0].reduced["sum"].tolist() == [[-3.0, -3.0, -3.0]]
     assert found.lists.rescored.scored.tolist() == [[True, False, True]]
@@ -169,7 +175,7 @@ def test_a_pick_may_be_one_that_was_not_rescored():
     part = part_of({"a b x": -1.0, "a y c": -1.0, "a b c": -1.5})
     weights = RerankWeights(0.0, scale=1.0)
     levels = Levels(Table(), Table({"a b x": -2.0, "a y c": -2.0}), best=2)
-    (found,), _ = score_by_each([part], [levels], ready, choose=lambda _: weights)
+    (found,), _ = score_by_each([part], [levels], ready, given(weights), False)
     decision = decide(found.lists, RerankWeights(0.5, scale=2.0))
     assert found.lists.rescored.scored.tolist() == [[True, True, False]]
     assert decision.picks.tolist() == [2]
@@ -201,16 +207,11 @@ def test_dev_lists_are_rescored_by_the_weights_that_are_tuned_on_them():
 def test_without_losses_the_posteriors_have_a_guessed_scale():
     """As for lists that are too long to compare, whose decision is max."""
     made = make(5)
-    part = Part(replace(made.lists, losses=None, models=()))
-    given = GivenWeights(decision="max")
+    part = Part(replace(made.lists, losses=None, models=()), statistics=made.statistics)
     second = Table()
-
-    def choose(parts):
-        return tune(parts[0].lists, made.statistics, given)
-
-    texts = part.texts
-    (found,), _ = score_by_each([part], [Levels(Table(), second)], ready, choose=choose)
-    assert 0 < len(second.asked) < len(set(texts))
+    free = GivenWeights(decision="max")
+    (found,), _ = score_by_each([part], [Levels(Table(), second)], ready, free, True)
+    assert 0 < len(second.asked) < len(set(part.texts))
     assert found.lists.rescored.weights.decision == "max"
     assert (found.lists.rescored.scored.sum(axis=1) > 1).any()
 
@@ -234,11 +235,9 @@ WEIGHTS = RerankWeights(0.5, first_level=RerankWeights(0.5))
     ("call", "rule"),
     [
         (lambda: tta.Levels("small", None), "both levels are the same model, 'small'"),
-        (lambda: tta.Levels("a", "none"), "levels are two single models, not 'none'"),
-        (lambda: tta.Levels(["a"], "b"), r"levels are two single models, not \['a'\]"),
-        (lambda: tta.Levels(tta.Levels("a", "b"), "c"), "two single models, not 'a, b'"),
-        (lambda: tta.Levels("a", "b", share=1.5), "share must be a number from 0 to 1, not 1.5"),
-        (lambda: tta.Levels("a", "b", share=math.nan), "share must be a number"),
+        (lambda: tta.rerank(["x"], model=tta.Levels(tta.Levels("a", "b"), "c")), "a, b: levels"),
+        (lambda: tta.Levels("a", "b", share=1.5), "share must be between 0 and 1, not 1.5"),
+        (lambda: tta.Levels("a", "b", share=math.nan), "share must be between"),
         (lambda: tta.Levels("a", "b", best=0), "best must be a whole number from 1, not 0"),
         (lambda: tta.Levels("a", "b", best=2.5), "best must be a whole number"),
         (lambda: tta.Levels("a", "b").score(["x"]), "a, b: levels score lists"),
