@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+import tta
 from tta.errors import InputError
 from tta.scoring.combining.decision import decide
 from tta.scoring.combining.scored_lists import (
@@ -28,6 +29,7 @@ from tta.scoring.combining.scored_lists import (
 )
 from tta.scoring.combining.weights import RerankWeights
 from tta.scoring.combining.word_evidence import posteriors_of
+from tta.scoring.scorers.options import options_of
 from tta.scoring.scorers.scorer import Scorer
 
 LEAST = 3  # hypotheses of a list that are rescored in any case, unless `best` is lower
@@ -81,6 +83,14 @@ class Levels(Scorer):
         rank = np.argsort(np.argsort(-known, axis=1, kind="stable"), axis=1, kind="stable")
         probable = known >= self.share * known.max(axis=1, keepdims=True)
         return present & (probable | (rank < LEAST)) & (rank < self.best)
+
+
+def load_levels(model: Any, **options: Any) -> Scorer:
+    """Loads a model with the options of `tta.load`; or both of `Levels`."""
+    if not isinstance(model, Levels):
+        return tta.load(model, **options)
+    both = (tta.load(one, **options_of(one, model.models, options)) for one in model.models)
+    return Levels(*both, share=model.share, best=model.best)
 
 
 def rescore(

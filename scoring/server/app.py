@@ -19,6 +19,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 
 import tta
 from tta.errors import InputError
+from tta.scoring.combining.levels import Levels
 from tta.scoring.reports.page import style
 from tta.scoring.scorers.scorer import Scorer
 from tta.scoring.server import forms
@@ -47,13 +48,14 @@ _FAILURES: dict[int | str, dict[str, Any]] = {
 
 
 def make_app(lm: Scorer, config: ServerConfig) -> fastapi.FastAPI:
-    """The service of a model, an ASGI application.
+    """The service of a model, an ASGI application. The first one of `Levels` scores texts.
 
     Raises:
         InputError: the model has no scores.
     """
-    signature = lm.signature  # a digest of all weights
-    service, answers, meters = Service(lm), Answers(lm), Meters(_PATHS)
+    reranker, lm = lm, lm.models[0] if isinstance(lm, Levels) else lm
+    signature, of_lists = lm.signature, reranker.signature  # digests of all weights
+    service, answers, meters = Service(lm, reranker), Answers(lm), Meters(_PATHS)
     batcher = Batcher(config.batch_texts, config.max_waiting_texts, meters.batches.observe)
     page = PAGE.read_text(encoding="utf-8").replace("{{ style }}", style())
 
@@ -105,7 +107,7 @@ def make_app(lm: Scorer, config: ServerConfig) -> fastapi.FastAPI:
         weights = request.weights and request.weights.to_weights()
         one = GivenList(request.hypotheses, request.scores, weights, request.keep_non_words)
         [found] = await computed(rerank_lists, [one])
-        return JSONResponse(found | {"signature": signature})
+        return JSONResponse(found | {"signature": of_lists})
 
     @post("/v1/embeddings", forms.EmbeddingsAnswer)
     async def vectors(request: forms.EmbeddingsRequest) -> Response:
@@ -133,7 +135,7 @@ def make_app(lm: Scorer, config: ServerConfig) -> fastapi.FastAPI:
     @app.get("/health", response_model=forms.Health)
     async def health() -> dict[str, Any]:
         """Whether the service answers, and the model's name and signature."""
-        return {"status": "ok", "model": lm.name, "signature": signature}
+        return {"status": "ok", "model": reranker.name, "signature": of_lists}
 
     @app.get("/metrics", response_class=Response)
     async def metrics() -> Response:

@@ -54,10 +54,12 @@ class Weights(_Body):
         False, description="the bonus then promotes nothing that both scores find worse"
     )
 
+    first_level: "Weights | None" = Field(None, description="those of the first of two models")
+
     def to_weights(self) -> RerankWeights:
         """The weights. Raises InputError if one is out of its range."""
-        given = self.model_dump()
-        scale = given.pop("scale")
+        scale, first = self.scale, self.first_level and self.first_level.to_weights()
+        given = self.model_dump(exclude={"scale", "first_level"}) | {"first_level": first}
         return RerankWeights(**given, scale=float("inf") if scale is None else scale)
 
 
@@ -80,6 +82,7 @@ class RankedHypothesis(_Body):
     score: float = Field(description="the combined score, natural log")
     lm_score: float = Field(description="the model's score, natural log")
     posterior: float | None = Field(description="probability, 0 to 1; null with scale null")
+    rescored: bool | None = Field(description="by the second model; null: there is one model")
 
 
 class SureWord(_Body):

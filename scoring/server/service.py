@@ -2,13 +2,14 @@
 
 import base64
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tta.data.text.spelling import plain_texts
 from tta.errors import InputError
+from tta.scoring.combining.levels import Levels
 from tta.scoring.combining.weights import RerankWeights
 from tta.scoring.reranking.in_memory import confidence, rerank
 from tta.scoring.scorers.scorer import Scorer, TokenScores
@@ -36,10 +37,11 @@ class Service:
 
     Args:
         lm: a model that gives scores.
+        reranker: that of lists: the same, or `Levels` of it and another one.
     """
 
-    def __init__(self, lm: Scorer):
-        self.lm = lm
+    def __init__(self, lm: Scorer, reranker: Scorer):
+        self.lm, self.reranker = lm, reranker
 
     def score(self, texts: list[str]) -> list[tuple[float, int, int]]:
         """The score (natural log), the number of tokens and of unknown words of each text."""
@@ -62,18 +64,21 @@ class Service:
         """Each list as `tta.rerank` orders it: a `ListAnswer` without the signature."""
         texts = list(dict.fromkeys(text for one in lists for text in one.words))
         known = KnownScores(self.lm, dict(zip(texts, self.lm.score_tokens(texts), strict=True)))
+        if isinstance(levels := self.reranker, Levels):
+            second = KnownScores(levels.models[1], {})
+            known = Levels(known, second, share=levels.share, best=levels.best)
         return [_reranked(one, known) for one in lists]
 
 
 class KnownScores(Scorer):
-    """A model whose token scores of some texts are known.
+    """A model whose token scores of some texts are known; it scores other texts once.
 
     Args:
         lm: the model.
-        known: {text: its token scores}. Other texts are a KeyError.
+        known: {text: its token scores}.
     """
 
-    def __init__(self, lm: Scorer, known: Mapping[str, TokenScores]):
+    def __init__(self, lm: Scorer, known: dict[str, TokenScores]):
         self.name, self._lm, self._known = lm.name, lm, known
 
     @property
@@ -83,6 +88,8 @@ class KnownScores(Scorer):
 
     def score_tokens(self, texts: Iterable[str], progress: bool = False) -> list[TokenScores]:
         """The known token scores."""
+        new = [text for text in texts if text not in self._known]
+        self._known.update(zip(new, self._lm.score_tokens(new) if new else [], strict=True))
         return [self._known[text] for text in texts]
 
     def count_unknown(self, texts):
@@ -99,18 +106,23 @@ def _reranked(given, known):
         more = {"weights": given.weights, "keep_non_words": given.keep_non_words}
         order = rerank(given.hypotheses, given.scores, known, **more)
         sure = confidence(given.hypotheses, given.scores, known, **more)
-    words = given.words
-    lm_scores, _ = known.score_with_counts([words[i] for i in order.indices])
-    posteriors = order.posteriors or [None] * len(order.texts)
-    columns = order.texts, order.indices, order.scores, lm_scores.tolist(), posteriors
-    names = "text", "index", "score", "lm_score", "posterior"
-    weights = order.weights.to_dict()
+    without = [None] * len(order.texts)
+    more = order.lm_scores, order.posteriors or without, order.rescored or without
+    columns = order.texts, order.indices, order.scores, *more
+    names = "text", "index", "score", "lm_score", "posterior", "rescored"
     return {
         "hypotheses": [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)],
         "words": [one.to_dict() for one in sure],
-        "weights": {name: weights[name] for name in Weights.model_fields},
+        "weights": _shown(order.weights),
         "notes": list(dict.fromkeys(str(one.message) for one in caught)),
     }
+
+
+def _shown(weights: RerankWeights) -> dict[str, Any]:
+    """Weights as `Weights` has them."""
+    values, first = weights.to_dict(), weights.first_level
+    shown = {name: values[name] for name in Weights.model_fields}
+    return shown | {"first_level": None if first is None else _shown(first)}
 
 
 def embeddings(vectors: Sequence[np.ndarray], encoding: str) -> list[dict[str, Any]]:
