@@ -7,6 +7,7 @@ Example:
 """
 
 import sys
+from typing import Any
 
 from tta import cli
 from tta.atomic import check_absent
@@ -27,7 +28,8 @@ def main(config: ExportConfig, model: OneModel, options: ScoreOptions) -> None:
         print(f"{config.output_dir}: {signature}")
         return
     check_output_dir(config.output_dir)  # before the model is loaded, which takes a while
-    lm = tta.load(model.name, **options.for_load() | {"engine": "tensorflow"})
+    loaded: dict[str, Any] = options.for_load() | {"engine": "tensorflow"}
+    lm = tta.load(model.name, **loaded)
     export(lm, config.output_dir, config.reduction, config.keep_non_words)
     print(f"{config.output_dir}: {lm.signature}")
     if lm.tokenizer.normalization != "nfkc":

@@ -14,14 +14,15 @@ from tta.scoring.scorers.options import RerankOptions, SeveralModels
 
 
 def check(config: RerankConfig, models: SeveralModels, options: RerankOptions) -> None:
-    """Raises InputError unless there is one weight per model."""
+    """Raises InputError unless there is one weight per model, and one model for each level."""
+    config.levels(models.names_or_none)
     split_lm_weights(config.lm_weight, len(models.names_or_none))
 
 
 def main(config: RerankConfig, models: SeveralModels, options: RerankOptions) -> None:
     from tta.scoring.reranking.rerank import rerank_files
 
-    report = rerank_files(config, models.names_or_none, **options.for_load())
+    report = rerank_files(config, config.levels(models.names_or_none), **options.for_load())
     outputs = [config.output_file, config.best_file, config.scores_file]
     outputs += [config.confidence, config.report]
     print(report, file=sys.stderr if "-" in outputs else sys.stdout)

@@ -23,6 +23,7 @@ from tta.version import __version__
 
 if TYPE_CHECKING:
     from tta.scoring.combining.confidence import ConfidenceWeights, WordConfidence
+    from tta.scoring.combining.levels import Levels
     from tta.scoring.combining.weights import RerankWeights
     from tta.scoring.reranking.in_memory import (
         RerankedList,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ConfidenceWeights",
+    "Levels",
     "RerankWeights",
     "RerankedList",
     "WordConfidence",
@@ -49,6 +51,7 @@ __all__ = [
 # Imported on first use, because they need NumPy and more.
 _PLACES = {
     "ConfidenceWeights": "tta.scoring.combining.confidence",
+    "Levels": "tta.scoring.combining.levels",
     "WordConfidence": "tta.scoring.combining.confidence",
     "confidence": "tta.scoring.reranking.in_memory",
     "fit_confidence": "tta.scoring.reranking.in_memory",

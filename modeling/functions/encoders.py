@@ -9,6 +9,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tta.modeling.functions.kit import Array, Kit, Weights
 from tta.modeling.functions.layers import (
     add_norm,
     block,
@@ -29,7 +30,6 @@ from tta.modeling.functions.masks import (
     without_later_pieces,
 )
 from tta.modeling.functions.queries import Distinct, Queries
-from tta.modeling.kits.base import Array, Kit, Weights
 
 
 def optional_inputs(encode: Callable[..., Any]) -> tuple[str, ...]:

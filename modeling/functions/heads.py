@@ -7,8 +7,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from tta.modeling.functions.kit import Array, Kit, Weights
 from tta.modeling.functions.queries import spread
-from tta.modeling.kits.base import Array, Kit, Weights
 
 # Rows are computed in multiples of this number. TensorFlow caches prepared products for each number
 # of rows, about 50 kB each, and each batch of a stream has its own number

@@ -1,14 +1,14 @@
 """Embeddings, attention, feed-forward layers and blocks, as functions over a kit.
 
-`k` is a kit, see `tta.modeling.kits.base`; `w` has the weights of the layer by their names.
+`k` is a kit, see `tta.modeling.functions.kit`; `w` has the weights of the layer by their names.
 B batch, T tokens, Q queries, S keys, D hidden size, N heads, H = D / N.
 """
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tta.modeling.functions.kit import Array, Kit, Weights
 from tta.modeling.functions.queries import Distinct
-from tta.modeling.kits.base import Array, Kit, Weights
 
 # The logit of a forbidden key. If the row has an allowed key, its exponential is exactly 0.
 FORBIDDEN = -1e30

@@ -4,7 +4,7 @@
 tokens are the keys.
 """
 
-from tta.modeling.kits.base import Array, Kit
+from tta.modeling.functions.kit import Array, Kit
 
 
 def tokens(k: Kit, is_real: Array):

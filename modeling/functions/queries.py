@@ -5,7 +5,7 @@ B batch, T tokens, U distinct states, D hidden size, N heads, H = D / N.
 
 from collections.abc import Sequence
 
-from tta.modeling.kits.base import Array, Kit
+from tta.modeling.functions.kit import Array, Kit
 
 
 class Queries:

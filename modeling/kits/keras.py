@@ -28,7 +28,7 @@ def num_parts(num_pieces: int) -> int:
 
 
 class KerasKit:
-    """Operators as `tta.modeling.kits.base.Kit` says; weights are those of a `TableLayer`.
+    """Operators as `tta.modeling.functions.kit.Kit` says; weights are those of a `TableLayer`.
 
     Args:
         training: whether there is dropout, and gradients take one pass over the data each.

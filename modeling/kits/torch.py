@@ -1,6 +1,6 @@
 """The kit of PyTorch, for folders that Hugging Face's `transformers` loads: scoring only.
 
-Operators as `tta.modeling.kits.base.Kit` says. Weights are those of a `Part`.
+Operators as `tta.modeling.functions.kit.Kit` says. Weights are those of a `Part`.
 """
 
 # pyright: reportMissingImports=false, reportAttributeAccessIssue=false

@@ -2,7 +2,7 @@
 
 from typing import Any, Protocol, TypeAlias
 
-from tta.modeling.kits.base import Array
+from tta.modeling.functions.kit import Array
 
 
 class Tensor(Array, Protocol):

@@ -7,12 +7,13 @@ lays them out, `compared` counts errors, and `score_by_each` adds the models' sc
 import gc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from tta.data.nbest.lists import NBestList
-from tta.errors import located
+from tta.errors import InputError, located
+from tta.scoring.combining.levels import Levels, rescore
 from tta.scoring.combining.risk import PairwiseLosses
 from tta.scoring.combining.scored_lists import (
     ListStatistics,
@@ -23,6 +24,8 @@ from tta.scoring.combining.scored_lists import (
     score_by_rank,
     score_texts,
 )
+from tta.scoring.combining.systems import choose_reranked
+from tta.scoring.combining.weights import GivenWeights
 from tta.scoring.metrics.metric import Metric
 from tta.scoring.scorers.scorer import Scorer
 
@@ -106,22 +109,37 @@ def score_by_each(
     parts: Sequence[Part],
     models: Sequence[Model],
     load: Callable[[Model], Scorer],
+    given: GivenWeights,
+    tuned: bool,
     progress: bool = False,
 ) -> tuple[list[Part], Scorer | None]:
     """Adds the scores of all models to all parts. Every distinct text is scored once per model.
 
     A model is released before the next one is loaded. The first model is loaded last and returned,
-    because pages need it for colours; None without models.
+    because pages need it for colours; None without models. Of `Levels`, it is the second model; the
+    weights of the first level are given, or `tuned` on the first part, or guessed from it.
+
+    Raises InputError if there are `Levels` beside another model, or a score is not finite.
     """
+    if len(models) > 1 and any(isinstance(model, Levels) for model in models):
+        raise InputError("levels rerank alone, not beside another model")
     parts, lm = list(parts), None
     texts = [text for part in parts for text in part.texts]
     for model in reversed(models):
         if lm is not None:
             lm = None
             gc.collect()  # a compiled function and its model refer to each other
-        lm = load(model)
+        first_model: Any = model.models[0] if isinstance(model, Levels) else model
+        lm = load(first_model)
         scores = score_texts(lm, texts, progress)
         parts = [part.scored(scores) for part in parts]
+        if isinstance(model, Levels):
+            tuned_on = parts[0].lists, parts[0].statistics if tuned else None
+            free = GivenWeights(reduction=given.reduction, features=given.features)
+            first = given.first_level or choose_reranked(["lm"], *tuned_on, free)["reranked"]
+            lm = load(model.models[1])
+            rest = model, first, lm, progress
+            parts = [replace(part, lists=rescore(part.lists, *rest)) for part in parts]
     return parts, lm
 
 

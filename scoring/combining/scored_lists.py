@@ -15,6 +15,7 @@ from tta.data.nbest.lists import NBestList
 from tta.errors import InputError, located, shown
 from tta.scoring.combining.list_features import LIST_FEATURES, list_features
 from tta.scoring.combining.risk import PairwiseLosses
+from tta.scoring.combining.weights import RerankWeights
 from tta.scoring.metrics.metric import Metric
 from tta.scoring.scorers.scorer import Scorer
 
@@ -36,10 +37,12 @@ class ModelScores:
     Attributes:
         reduced: {"sum": [L, N] float64, "mean": [L, N] float64}, the sum or mean of token scores.
         num_tokens: [L, N] int64, the number of tokens scored.
+        rescored: of the second of two levels, what the first level was; else None.
     """
 
     reduced: Mapping[str, np.ndarray]
     num_tokens: np.ndarray
+    rescored: "Rescored | None" = None
 
     @classmethod
     def build(cls, nbest: Sequence[NBestList], token_scores: TokenScores) -> "ModelScores":
@@ -61,8 +64,22 @@ class ModelScores:
             )
         judged = counts > 0  # False at padding, too
         means = sums / np.maximum(counts, 1)
-        reduced = {"sum": _lowest_unless(judged, sums), "mean": _lowest_unless(judged, means)}
+        reduced = {"sum": lowest_unless(judged, sums), "mean": lowest_unless(judged, means)}
         return cls(reduced, counts)
+
+
+@dataclass(frozen=True)
+class Rescored:
+    """The first of two levels (`tta.scoring.combining.levels`): its scores, and its weights.
+
+    `scored` is [L, N] bool, whether the second model scored a hypothesis; other scores are
+    estimates. `rule` says what it scored.
+    """
+
+    first: ModelScores
+    weights: RerankWeights
+    scored: np.ndarray
+    rule: str
 
 
 @dataclass(frozen=True)
@@ -134,6 +151,11 @@ class ScoredLists:
         added = {name: pad([column[name] for column in columns]) for name in LIST_FEATURES}
         return replace(self, features={**self.features, **added})
 
+    @property
+    def rescored(self) -> "Rescored | None":
+        """What a model of two levels left to the second one; None for other models."""
+        return self.models[0].rescored if self.models else None
+
     def feature(self, name: str) -> np.ndarray:
         """A first-pass feature: [L, N] float64. Raises InputError if not all hypotheses have it."""
         if name not in self.features:
@@ -202,7 +224,7 @@ def pad(rows: Sequence[np.ndarray]) -> np.ndarray:
     return padded
 
 
-def _lowest_unless(judged, scores):
+def lowest_unless(judged: np.ndarray, scores: np.ndarray) -> np.ndarray:
     """Where not `judged`, gives the lowest judged score of the list, or 0 if there is none."""
     lowest = np.where(judged, scores, np.inf).min(axis=1, keepdims=True)
     return np.where(judged, scores, np.where(np.isinf(lowest), 0.0, lowest))

@@ -9,13 +9,15 @@ from tta.scoring.combining.tuning import tune
 from tta.scoring.combining.weights import GivenWeights, RerankWeights, only, split_lm_weights
 
 WITHOUT_MODEL, WITH_PHRASES = "no model", "with phrases"
+FIRST_LEVEL = "first level"
 
 
 @dataclass(frozen=True)
 class Systems:
     """Ways of reranking, by the name of their row.
 
-    `alone` has the first pass without a model, and each model without the first pass. `reranked`
+    `alone` has the first pass without a model, each model without the first pass, and the first
+    of two levels, whose scores are those of its model. `reranked`
     has each model with the first pass and, if there are several, all together as the last. Without
     a model, `reranked` has the first pass alone. `variants` have the last of `reranked` with one
     feature left out and the other weights tuned again.
@@ -60,6 +62,8 @@ def choose_systems(
         title = "LM alone" if len(names) == 1 else f"{name} alone"
         one = replace(freed, shares=only(k, len(names)), lm_weight=1.0)
         alone[title] = _choose(lists, statistics, one)
+    if lists.rescored is not None:
+        alone[FIRST_LEVEL] = lists.rescored.weights
     return Systems(alone, reranked, variants)
 
 
@@ -91,4 +95,5 @@ def choose_reranked(
 def _choose(lists, statistics, given):
     """Tunes the weights that are not given, or guesses them without statistics."""
     chosen = guess(lists, given) if statistics is None else tune(lists, statistics, given)
-    return chosen.rounded(given)
+    first_level = lists.rescored and lists.rescored.weights
+    return replace(chosen.rounded(given), first_level=first_level)

@@ -30,6 +30,7 @@ class RerankWeights:
         features: the weights of further first-pass scores by name; may be negative.
         bonus_is_guessed: whether no lists show that `length_bonus` is right. It then changes no
             pick for a hypothesis that both first pass and language models find worse.
+        first_level: the weights of the first level, for `tta.Levels`; None: guessed if needed.
 
     Raises:
         InputError: a value is out of its range.
@@ -42,6 +43,7 @@ class RerankWeights:
     scale: float = math.inf
     features: Mapping[str, float] = field(default_factory=dict, hash=False)
     bonus_is_guessed: bool = False
+    first_level: "RerankWeights | None" = None
 
     def __post_init__(self):
         if not 0 <= self.lm_weight <= 1:
@@ -74,7 +76,9 @@ class RerankWeights:
         """What JSON can hold: the attributes and `decision`; an infinite scale is None."""
         scale = None if self.decision == "max" else self.scale
         changed = {"scale": scale, "features": dict(self.features), "decision": self.decision}
-        return vars(self) | changed
+        return (
+            vars(self) | changed | {"first_level": self.first_level and self.first_level.to_dict()}
+        )
 
     def rounded(self, given: "GivenWeights") -> "RerankWeights":
         """Rounds to the six digits that are printed, so that flags can give the same weights.
@@ -113,6 +117,7 @@ class GivenWeights:
         shares: as in `RerankWeights`; needed if `lm_weight` is fixed.
         decision: `max` or `mbr`; None for `mbr`, if the lists allow it.
         features: the first-pass features to use, by name, each with its weight or None.
+        first_level: as in `RerankWeights`.
     """
 
     lm_weight: float | None = None
@@ -122,6 +127,7 @@ class GivenWeights:
     scale: float | None = None
     decision: str | None = None
     features: Mapping[str, float | None] = field(default_factory=dict, hash=False)
+    first_level: RerankWeights | None = None
 
     def decides(self, has_losses: bool) -> str:
         """The decision: `mbr` unless another is given; it needs the losses between hypotheses."""

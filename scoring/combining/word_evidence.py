@@ -167,7 +167,7 @@ def find_evidence(
 
 
 def posteriors_of(decision: Decision) -> np.ndarray:
-    """The posteriors of a decision, [L, N]; of `max`, which has none, with a guessed scale."""
+    """The posteriors of a decision, [L, N] float64; those of `max` with a scale that is guessed."""
     weights, lists = decision.weights, decision.lists
     if weights.decision == "mbr":
         return decision.posteriors

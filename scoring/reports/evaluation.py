@@ -3,7 +3,7 @@
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from tta.data.nbest.lists import NBestList
 from tta.errors import shown
 from tta.scoring.combining.decision import Decision, select
 from tta.scoring.combining.scored_lists import ListStatistics, ScoredLists
+from tta.scoring.combining.systems import FIRST_LEVEL
 from tta.scoring.combining.weights import FIRST_PASS, RerankWeights
 from tta.scoring.metrics.metric import Metric
 from tta.scoring.metrics.significance import MIN_LISTS, paired_bootstrap, relative_gain
@@ -81,6 +82,9 @@ def evaluate(
     picks = {"first pass": select(lists, FIRST_PASS)}
     every = {**systems, **variants}
     picks |= {name: select(own.get(name, lists), one) for name, one in every.items()}
+    if lists.rescored is not None:
+        before = replace(lists, models=(lists.rescored.first,))
+        picks[FIRST_LEVEL] = select(before, lists.rescored.weights)
     picks["oracle"] = statistics.oracle()
     measured = [one.reference is not None for one in lists.nbest]
     picked = {name: statistics.of(one)[measured] for name, one in picks.items()}

@@ -9,14 +9,13 @@ renamed into place when all are complete, `scores.json` last.
 import itertools
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from apache_beam.io import WriteToText
 from apache_beam.ml.inference.base import ModelHandler, PredictionResult, RunInference
 from apache_beam.pvalue import AsList, AsSingleton
 
-import tta
 from tta.data.corpus.beam_common import (
     FileSystems,
     add_counts,
@@ -33,9 +32,10 @@ from tta.data.text.lines import iter_lines
 from tta.errors import InputError, located, shown
 from tta.scoring.combining.decision import decide
 from tta.scoring.combining.guess import guess
-from tta.scoring.combining.part import Part
+from tta.scoring.combining.levels import Levels, load_levels
+from tta.scoring.combining.part import Part, score_by_each
 from tta.scoring.combining.phrases import Phrases, weigh
-from tta.scoring.combining.scored_lists import score_texts
+from tta.scoring.combining.scored_lists import ModelScores, score_texts
 from tta.scoring.combining.weights import FIRST_PASS, GivenWeights, RerankWeights
 from tta.scoring.metrics.metric import load_metric
 from tta.scoring.reranking.config import BeamScoreConfig, keeps_non_words, parse_features
@@ -64,24 +64,39 @@ class ScorerHandler(ModelHandler):
 
     An example is (file, `NBestList`). Its inference is {text: (sum of its token scores, natural
     log; number of tokens)}, and its `model_id` is the scorer's signature. The arguments are those
-    of `tta.load`; the workers must be able to read the model.
+    of `tta.load`; the workers must be able to read the model. Of `Levels`, with the weights of the
+    first level and a metric, the inference is the list's `ModelScores`.
     """
 
-    def __init__(self, model: str | None = None, **options):
+    def __init__(
+        self,
+        model: str | Levels | None = None,
+        first_level: RerankWeights | None = None,
+        metric: str = "wer",
+        **options,
+    ):
         super().__init__(
             min_batch_size=BATCH_HYPOTHESES,
             max_batch_size=BATCH_HYPOTHESES,
             element_size_fn=lambda item: len(item[1].hypotheses),
         )
         self._model, self._options = model, RerankOptions().for_load() | options
+        self._given, self._metric = GivenWeights(first_level=first_level), metric
 
     def load_model(self) -> SignedScorer:
         """Loads the model."""
-        scorer = tta.load(self._model, **self._options)
+        scorer = load_levels(self._model, **self._options)
         return SignedScorer(scorer, scorer.signature)
 
     def run_inference(self, batch, model, inference_args=None):
         """Scores every distinct text of a batch once: a list of `PredictionResult`."""
+        if isinstance(model.scorer, Levels):
+            metric = load_metric(self._metric)
+            parts = [Part.build([one], path).compared(metric, False) for path, one in batch]
+            parts, _ = score_by_each(parts, [model.scorer], _ready, self._given, False)
+            columns = [part.lists.models[0] for part in parts]
+            pairs = zip(batch, columns, strict=True)
+            return [PredictionResult(item, one, model.signature) for item, one in pairs]
         texts = [h.text for _, one in batch for h in one.hypotheses]
         scores = score_texts(model.scorer, texts)
         return [
@@ -94,7 +109,7 @@ class ScorerHandler(ModelHandler):
 
 def score_files(
     config: BeamScoreConfig,
-    model: str | None = None,
+    model: str | Levels | None = None,
     arguments: Sequence[str] = (),
     **load_options,
 ) -> dict[str, Any]:
@@ -106,7 +121,7 @@ def score_files(
     Returns:
         The contents of scores.json: `signature`, `lm_weight`, `length_bonus`, `reduction`,
         `decision`, `scale`, `features`, `counts` of `lists`, `hypotheses` and `tokens`, and
-        `sources`.
+        `sources`; of `Levels` also `first_level`, the weights.
 
     Raises:
         InputError: a file is missing or malformed, the output folder has scores already, the model
@@ -121,8 +136,10 @@ def score_files(
             path = FileSystems.join(output_dir, found)
             raise InputError("exists; pass --overwrite to replace the scores", path)
         weights, phrases = config.weights, None
-        if weights is None or config.phrases_file is not None:
-            weights, phrases = _guess(config, paths, ScorerHandler(model, **load_options))
+        handler = ScorerHandler(model, **load_options)
+        if weights is None or config.phrases_file is not None or isinstance(model, Levels):
+            weights, phrases = _guess(config, paths, handler)
+            handler = ScorerHandler(model, weights.first_level, config.metric, **load_options)
 
         def build(pipeline):
             scored = (
@@ -131,7 +148,7 @@ def score_files(
                 | "SpreadFiles" >> beam.Reshuffle()
                 | "Read" >> beam.FlatMap(_read, config)
                 | "SpreadLists" >> beam.Reshuffle()
-                | "Score" >> RunInference(ScorerHandler(model, **load_options))
+                | "Score" >> RunInference(handler)
             )
             rows = scored | "Rows" >> beam.FlatMap(_rows, weights, config.metric, phrases)
             start = FileSystems.join(work, PREFIX)
@@ -161,8 +178,6 @@ def _guess(
     if not sample:
         return config.weights or FIRST_PASS, None
     part = Part.build(sample).compared(metric, measured=False)
-    lm = handler.load_model().scorer
-    part = part.scored(score_texts(lm, part.texts))
     features = parse_features(config.features)
     given = GivenWeights(
         length_bonus=config.length_bonus,
@@ -170,11 +185,19 @@ def _guess(
         scale=config.scale,
         features=dict.fromkeys(part.lists.features) if features is None else features,
     )
+    scorer = handler.load_model().scorer
+    (part,), lm = score_by_each([part], [scorer], _ready, given, False)
     weights = config.weights or guess(part.lists, given).rounded(given)
-    if phrases is not None:
+    weights = replace(weights, first_level=part.lists.rescored and part.lists.rescored.weights)
+    if phrases is not None and lm is not None:
         phrases.leave_out(lm.is_common)
         weights = weigh(part.lists, phrases, weights, config.phrases_weight).weights
     return weights, phrases
+
+
+def _ready(lm: Scorer) -> Scorer:
+    """Loads nothing: the model is loaded."""
+    return lm
 
 
 def _read(path, config):
@@ -195,7 +218,10 @@ def _rows(result, weights, metric, phrases):
     losses = weights.decision == "mbr"
     part = Part.build([one], path).compared(load_metric(metric), False, losses)
     with located(path=path):
-        part = part.scored(result.inference)
+        if isinstance(result.inference, ModelScores):
+            part = replace(part, lists=replace(part.lists, models=(result.inference,)))
+        else:
+            part = part.scored(result.inference)
         with located(f"list {shown(one.utterance_id)}"):
             lists = part.lists if phrases is None else weigh(part.lists, phrases, weights).lists
             decision = decide(lists, weights)
@@ -205,11 +231,15 @@ def _rows(result, weights, metric, phrases):
 
 def _counts(result):
     """What a list adds to the counts. Counting signatures shows whether all are the same."""
-    _, one = result.example
+    (_, one), scored = result.example, result.inference
+    if isinstance(scored, ModelScores):
+        counts = scored.num_tokens[0, : len(one.hypotheses)].tolist()
+    else:
+        counts = [scored[h.text][1] for h in one.hypotheses]
     return {
         "lists": 1,
         "hypotheses": len(one.hypotheses),
-        "tokens": sum(result.inference[h.text][1] for h in one.hypotheses),
+        "tokens": sum(counts),
         result.model_id: 1,
     }
 
@@ -224,6 +254,7 @@ def _publish(_, files, counts, settings):
     info = {
         "signature": next(iter(counts)),
         **{name: used[name] for name in kept},
+        **({"first_level": used["first_level"]} if weights.first_level else {}),
         "counts": counted,
         "sources": paths,
     }

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from tta.choices import DECISIONS, REDUCTIONS
 from tta.data.nbest.lists import parse_score
@@ -19,7 +20,7 @@ from tta.errors import InputError
 from tta.scoring.combining.weights import PHRASES, GivenWeights, RerankWeights, split_lm_weights
 from tta.scoring.metrics.metric import BLEU_TOKENIZERS, METRICS, OF_TRANSLATIONS
 from tta.scoring.metrics.normalization import METRIC_NORMALIZATIONS
-from tta.settings import FILES, OVERWRITE, Config, Setting, setting
+from tta.settings import FILES, MODEL, OVERWRITE, Config, Setting, setting
 
 # Suffix of a curve file -> the packages that write it.
 CURVE_FORMATS = {".png": ("matplotlib",), ".svg": ("matplotlib",), ".tsv": ()}
@@ -40,7 +41,44 @@ _REDUCTION = "The language model's score is the sum or the mean of its token sco
 
 
 @dataclass(frozen=True, kw_only=True)
-class RerankConfig(Config):
+class RescoreConfig(Config):
+    """Whether a second model scores the probable hypotheses."""
+
+    rescore_model: str | None = setting(
+        None,
+        "A larger model, as --model, which scores only the hypotheses that --model finds probable; "
+        "the scores of the others are estimated (docs/levels.md).",
+        group=MODEL,
+    )
+    rescore_share: float = setting(
+        0.02,
+        "It scores hypotheses whose posterior is at least this share of the highest in their list, "
+        "and at least three.",
+        0,
+        1,
+    )
+    rescore_best: int = setting(12, "The most hypotheses of a list that it scores.", 1)
+
+    def __post_init__(self):
+        super().__post_init__()
+        for name in ("rescore_share", "rescore_best"):
+            if self.rescore_model is None and getattr(self, name) != getattr(type(self), name):
+                raise InputError(f"{name} needs rescore_model")
+
+    def levels(self, models: Sequence[Any]) -> list[Any]:
+        """The models; or one model and the second one as `Levels`, else InputError."""
+        if self.rescore_model is None:
+            return list(models)
+        if len(models) != 1:
+            raise InputError(f"rescore_model needs one --model for all texts, not {len(models)}")
+        from tta.scoring.combining.levels import Levels
+
+        limits = {"share": self.rescore_share, "best": self.rescore_best}
+        return [Levels(models[0], self.rescore_model, **limits)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RerankConfig(RescoreConfig):
     """Which lists are reranked, how scores are combined, and what is written."""
 
     nbest_file: str = setting(
@@ -164,7 +202,8 @@ class RerankConfig(Config):
         "features that are used, combined; natural log, higher is better. For the decision mbr "
         "also posterior, 0 to 1, and expected_loss. With several models, lm_score is the "
         "mixture's, and `models` has the lm_score and num_tokens of each model. Without a model, "
-        "there is no lm_score.",
+        "there is no lm_score. With --rescore_model, also first_lm_score, and whether the lm_score "
+        "is estimated.",
         writes=True,
     )
     confidence: str | None = setting(
@@ -296,7 +335,7 @@ def parse_weights(
 
 
 @dataclass(frozen=True, kw_only=True)
-class BeamScoreConfig(Config):
+class BeamScoreConfig(RescoreConfig):
     """Which lists are scored on Apache Beam, and where the scores go."""
 
     nbest_file: list[str] = setting(

@@ -23,6 +23,7 @@ from tta.scoring.combining.confidence import (
     fit_on,
 )
 from tta.scoring.combining.decision import Decision, decide
+from tta.scoring.combining.levels import Levels
 from tta.scoring.combining.part import Part, score_by_each
 from tta.scoring.combining.phrases import MAX_FACTOR, Phrases, weigh
 from tta.scoring.combining.risk import needs_losses
@@ -56,6 +57,8 @@ class RerankedList:
         weights: the weights of the combined scores.
         posteriors: n float, the probability of each text, 0 to 1; None for the decision `max`.
         expected_losses: n float, lowest first: word errors, or 1 - chrF; None for `max`.
+        lm_scores: n float, the model's scores; of several, the mixture's; None without a model.
+        rescored: n bool, whether the second model of `tta.Levels` scored the text; None for others.
     """
 
     texts: list[str]
@@ -64,6 +67,8 @@ class RerankedList:
     weights: RerankWeights = field(repr=False)
     posteriors: list[float] | None = field(default=None, repr=False)
     expected_losses: list[float] | None = field(default=None, repr=False)
+    lm_scores: list[float] | None = field(default=None, repr=False)
+    rescored: list[bool] | None = field(default=None, repr=False)
 
 
 @overload
@@ -119,6 +124,7 @@ def rerank(
         scores: the first-pass score of each text, natural log, higher is better; None: see
             `rank_scores`.
         model: a model from `tta.load`, or an argument of `tta.load`; None is the built-in model,
+            `tta.Levels` two models, of which the second scores the probable hypotheses alone,
             and "none" uses the first pass alone. Load a model once if you call this function
             several times. Models that are loaded here have the options of run_rerank.py
             (`tta.scoring.scorers.options.RerankOptions`): the learned normalizer if the model has
@@ -212,7 +218,7 @@ def tune(
     for name in names:
         part.lists.feature(name)  # fails if there is no such feature
     given = GivenWeights(decision=decision, features=dict.fromkeys(names))
-    return _choose(score_by_each([part], models, _load, progress)[0][0], given)
+    return _choose(score_by_each([part], models, _load, given, True, progress)[0][0], given)
 
 
 def confidence(
@@ -236,7 +242,8 @@ def confidence(
 
     Args:
         lists, scores, model, weights, metric, rank_scores, keep_non_words, phrases, phrases_weight,
-            progress: as in `rerank`. Of several models, the token scores of the first count.
+            progress: as in `rerank`. Of several models, the token scores of the first count; of
+            `tta.Levels`, those of the second.
         confidence_weights: from `fit_confidence`; None for the default weights.
 
     Returns:
@@ -330,8 +337,9 @@ def _decided(nbest, model, weights, metric, rank_scores, progress, known):
 
     losses = weights is None or weights.decision == "mbr"
     part = Part.build(nbest, None, rank_scores).compared(metric, False, losses)
-    (part,), lm = score_by_each([part], models, load, progress)
-    given = GivenWeights(features=dict.fromkeys(part.lists.features))
+    first_level = weights and weights.first_level
+    given = GivenWeights(features=dict.fromkeys(part.lists.features), first_level=first_level)
+    (part,), lm = score_by_each([part], models, load, given, False, progress)
     lists, weights = part.lists, weights or _choose(part, given)
     if known is not None:
         phrases, weight = known
@@ -345,13 +353,15 @@ def _decided(nbest, model, weights, metric, rank_scores, progress, known):
 def _in_order(decision: Decision, row: int) -> RerankedList:
     hypotheses, order = as_read(decision.lists.nbest[row]).hypotheses, decision.ranking(row)
     texts = [hypotheses[j].text for j in order]
+    columns = [
+        None if decision.expected_losses is None else decision.posteriors,
+        decision.expected_losses,
+        decision.lm_scores if decision.lists.models else None,
+        decision.lists.rescored and decision.lists.rescored.scored,
+    ]
+    more = [None if one is None else one[row, order].tolist() for one in columns]
     scores = decision.combined[row, order].tolist()
-    if decision.expected_losses is None:
-        return RerankedList(texts, scores, order, decision.weights)
-    posteriors, losses = decision.posteriors[row, order], decision.expected_losses[row, order]
-    return RerankedList(
-        texts, scores, order, decision.weights, posteriors.tolist(), losses.tolist()
-    )
+    return RerankedList(texts, scores, order, decision.weights, *more)
 
 
 def _as_metric(metric: str | Metric) -> Metric:
@@ -409,6 +419,8 @@ def _check_weights(weights: RerankWeights | None, models: Sequence[Model]) -> No
     if weights is not None and len(weights.shares) != len(models):
         count = len(weights.shares)
         raise InputError(f"the weights have {count} shares, one per model, not {len(models)}")
+    if weights is not None and weights.first_level and not isinstance(models[0], Levels):
+        raise InputError("the weights are those of two levels: they need a tta.Levels")
 
 
 def _load(model: Model) -> Scorer:

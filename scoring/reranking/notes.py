@@ -60,6 +60,9 @@ def find_notes(
     for part in filter(None, (dev, test)):
         yield from _extremes(part)
     yield from _unmeasured(test)
+    if (rescored := test.lists.rescored) is not None:
+        few, all = (one.sum() / len(test.nbest) for one in (rescored.scored, test.lists.present))
+        yield f"rescored {few:.1f} of {all:.1f} hypotheses a list"
 
 
 def _first_pass(test: Part) -> Iterator[str]:
@@ -172,6 +175,8 @@ def _unmeasured(test: Part) -> Iterator[str]:
     unscored = test.lists.present & np.any(
         [one.num_tokens == 0 for one in test.lists.models], axis=0
     )
+    if test.lists.rescored is not None:
+        unscored &= test.lists.rescored.scored
     if unscored.any():
         yield (
             f"hypotheses without a token to score, such as empty ones: {unscored.sum():,}; "

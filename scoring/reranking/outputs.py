@@ -151,6 +151,10 @@ def score_rows(decision: Decision, names: Sequence[str]) -> Iterator[dict[str, A
                 row["lm_score"] = float(decision.lm_scores[i, j])
             if len(models) == 1:
                 row["num_tokens"] = int(models[0].num_tokens[i, j])
+            if (rescored := decision.lists.rescored) is not None:
+                first = rescored.first.reduced[rescored.weights.reduction]
+                row["estimated"] = not rescored.scored[i, j]
+                row["first_lm_score"] = float(first[i, j])
             used = decision.weights.features
             if used:
                 row["features"] = {name: float(decision.lists.feature(name)[i, j]) for name in used}

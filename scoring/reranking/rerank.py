@@ -23,11 +23,18 @@ from tta.scoring.combining.confidence import (
     fit_on,
 )
 from tta.scoring.combining.decision import Decision, decide, select
+from tta.scoring.combining.levels import Levels
 from tta.scoring.combining.part import Part, score_by_each
 from tta.scoring.combining.phrases import Phrases, phrase_notes, weigh
 from tta.scoring.combining.risk import needs_losses
 from tta.scoring.combining.scored_lists import ScoredLists
-from tta.scoring.combining.systems import WITH_PHRASES, WITHOUT_MODEL, Systems, choose_systems
+from tta.scoring.combining.systems import (
+    FIRST_LEVEL,
+    WITH_PHRASES,
+    WITHOUT_MODEL,
+    Systems,
+    choose_systems,
+)
 from tta.scoring.combining.weights import PHRASES, RerankWeights, split_lm_weights
 from tta.scoring.combining.word_evidence import find_evidence
 from tta.scoring.metrics import significance
@@ -49,19 +56,19 @@ from tta.scoring.reranking.outputs import (
     write_scores,
 )
 from tta.scoring.scorers.inference.reading import language_notes, unread_notes
-from tta.scoring.scorers.options import RerankOptions
+from tta.scoring.scorers.options import RerankOptions, options_of
 from tta.scoring.scorers.scorer import Scorer, unknown_note
 
 
 def rerank_files(
-    config: RerankConfig, models: Sequence[str | None] = (None,), **load_options
+    config: RerankConfig, models: Sequence[str | Levels | None] = (None,), **load_options
 ) -> Report:
     """Reranks a file of N-best lists and writes the outputs that the config names.
 
     The files are checked before a model is loaded, and outputs appear only when all of them are
     complete. Models are loaded, used and released one after the other. Each of `models` is a
     first argument of `tta.load` (None is the built-in model). `load_options` are its other
-    arguments; the defaults are those of `RerankOptions`.
+    arguments; the defaults are those of `RerankOptions`. In place of one model, `Levels` of two.
 
     Raises:
         InputError: a file is missing, malformed or exists already, needed references or a needed
@@ -87,21 +94,24 @@ def rerank_files(
     measured = metric if config.metric != "none" and parts[0].has_references else None
     decision = "mbr" if config.scale is not None else config.decision  # a scale implies mbr
     losses = needs_losses(decision, *(part.nbest for part in parts))
+    levels = [name for one in models if isinstance(one, Levels) for name in one.models]
     loaded, unknown = [], []  # the models' names and signatures; notes on unknown words
     texts = list(dict.fromkeys(text for part in parts for text in part.texts))
     lists = [[h.text for h in one.hypotheses] for part in parts for one in part.nbest]
 
-    def load(model: str | None) -> Scorer:
-        lm = tta.load(model, **RerankOptions().for_load() | load_options)
+    def load(model: Any) -> Scorer:
+        options = RerankOptions().for_load() | load_options
+        lm = tta.load(model, **options_of(model, levels, options))
         loaded.insert(0, (lm.name, lm.signature))
         firsts = [one[0] for one in lists if one]
         found = *unread_notes(lm, lists), *language_notes(lm, firsts), *unknown_note(lm, texts)
         unknown[:0] = found
         return lm
 
-    def again(model: str | None) -> Scorer:
+    def again(model: Any) -> Scorer:
         options = RerankOptions().for_load() | load_options
-        return first if first and len(models) == 1 else tta.load(model, **options)
+        known = first if len(loaded) == 1 else None
+        return known or tta.load(model, **options_of(model, levels, options))
 
     with contextlib.ExitStack() as stack:
         outputs = open_outputs(stack, config, test_file)
@@ -110,10 +120,11 @@ def rerank_files(
         given = config.given_weights(features - ({PHRASES} if phrases else set()))
         for name, part in itertools.product(given.features, parts):
             part.lists.feature(name)  # fails if not every hypothesis has it
-        parts, first = score_by_each(parts, models, load, progress=sys.stderr.isatty())
+        tuned, progress = len(parts) > 1, sys.stderr.isatty()
+        parts, first = score_by_each(parts, models, load, given, tuned, progress)
         *devs, test = parts
         dev = devs[0] if devs else None
-        names = _distinct([name for name, _ in loaded])
+        names = _distinct([name for name, _ in loaded])[: len(models)]  # the second's, of levels
         tuned_on = (test.lists, None) if dev is None else (dev.lists, dev.statistics)
         systems = choose_systems(names, *tuned_on, given, config.lm_weight)
         dev_reports = [_report(one, systems) for one in devs]
@@ -124,7 +135,9 @@ def rerank_files(
             if config.phrases_candidates is not None:
                 judged = with_candidates(test, phrases)
                 judged = judged.compared(metric, config.metric != "none", losses)
-                (judged,), _ = score_by_each([judged], models, again)
+                rescored = test.lists.rescored
+                again_given = replace(given, first_level=rescored and rescored.weights)
+                (judged,), _ = score_by_each([judged], models, again, again_given, False)
                 more = weigh(judged.lists, phrases, weighed.weights)
                 weighed = weighed._replace(lists=more.lists)
             own[WITH_PHRASES], judged = weighed.lists, replace(judged, lists=weighed.lists)
@@ -140,8 +153,8 @@ def rerank_files(
                 confidence_signature = line
                 file = outputs["confidence"], config.confidence, test_file.format
                 more = [*more, *write_confidence(*file, decision, sure)]
-            fitted = dev is not None and given_confidence is None
-            measures = replace(measures, expected=sure.describe(dev.path if fitted else None))
+            fitted = dev if given_confidence is None else None
+            measures = replace(measures, expected=sure.describe(fitted and fitted.path))
         made_by = [significance.SIGNATURE, measured.signature] if measured else []
         report = Report(
             measures,
@@ -157,7 +170,7 @@ def rerank_files(
             ],
             signatures=[
                 *made_by,
-                *signatures([one for _, one in loaded], plain.final, metric),
+                *_signatures([one for _, one in loaded], test, plain, metric),
                 *([f"phrases_weight:{weighed.weight:.6g}"] if weighed else []),
                 *confidence_signature,
             ],
@@ -183,7 +196,7 @@ def _read(
     return Part.build(file.lists, str(shown_path(path)), config.rank_scores), file
 
 
-def _check(config: RerankConfig, parts: Sequence[Part], models: Sequence[str | None]) -> None:
+def _check(config: RerankConfig, parts: Sequence[Part], models: Sequence[Any]) -> None:
     """Raises InputError if the config asks for what the lists (dev and test, or test) lack."""
     *devs, test = parts
     if config.curve_file is not None and not models:
@@ -218,6 +231,15 @@ def _distinct(names: Sequence[str]) -> list[str]:
     return distinct
 
 
+def _signatures(loaded: Sequence[str], test: Part, systems: Systems, metric: Metric) -> list[str]:
+    """The signatures of the models and of the decision; of two levels, those of both."""
+    before, rescored = [], test.lists.rescored
+    if rescored is not None:
+        loaded, first = loaded[:1], loaded[1:]
+        before = [*signatures(first, rescored.weights, metric), rescored.rule]
+    return [*before, *signatures(loaded, systems.final, metric)]
+
+
 def _report(
     part: Part, systems: Systems, own: Mapping[str, ScoredLists] | None = None
 ) -> PartReport:
@@ -225,7 +247,8 @@ def _report(
     texts, evaluation = part.texts, None
     if part.statistics is not None:
         rows = systems.alone | systems.reranked
-        compared = [*systems.reranked, *({WITHOUT_MODEL} & systems.alone.keys())]
+        others = [one for one in (FIRST_LEVEL, WITHOUT_MODEL) if one in systems.alone]
+        compared = [*systems.reranked, *others]
         evaluation = evaluate(part.lists, part.statistics, rows, compared, systems.variants, own)
     return PartReport(str(part.path), len(part.nbest), len(texts), len(set(texts)), evaluation)
 

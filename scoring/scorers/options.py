@@ -1,5 +1,6 @@
 """Settings that the commands with a model share: which model, and how it reads text."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -156,6 +157,12 @@ class ScoreOptions(EncodeOptions):
 
 
 DEFAULTS = ScoreOptions()
+
+
+def options_of(model: Any, others: Sequence[Any], options: dict[str, Any]) -> dict[str, Any]:
+    """The options of one of several models: a begin token is for those of transformers alone."""
+    own, *causal = (str(one).startswith("transformers:") for one in (model, *others))
+    return options | {"begin_token": None} if any(causal) and not own else options
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,7 +32,7 @@ def row_maker(
 
     def write_row(row):
         first = next(beside)
-        row = {names.get(k, k): _scaled(v, unit) if k in names else v for k, v in row.items()}
+        row: Any = {names.get(k, k): _scaled(v, unit) if k in names else v for k, v in row.items()}
         if not by_word:
             write(first | row)
             return

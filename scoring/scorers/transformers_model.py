@@ -3,11 +3,13 @@
 T tokens of a text, B rows of a batch, H hidden size, V vocabulary.
 """
 
+import contextlib
 import importlib
 import os
+import sys
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from tqdm import tqdm
@@ -17,27 +19,20 @@ from tta.errors import InputError
 from tta.scoring.scorers.arguments import NOT_FINITE, SentenceError, as_texts
 from tta.scoring.scorers.huggingface.loading import VERSIONS, load_model, one_line
 from tta.scoring.scorers.huggingface.tokens import TextTokens
+from tta.scoring.scorers.huggingface.trees import Row, ancestors, trees, window
 from tta.scoring.scorers.options import DEFAULTS, ScoreOptions
 from tta.scoring.scorers.scorer import Scorer, TokenScores, signature_name
 
 _BATCH_TOKENS = 8192
+_TREE_TOKENS = 512  # of a tree of short texts; of long ones, four times the longest text
 _ROUNDING = {"float32": 1e-3, "bfloat16": 0.1}  # nats; of a causal model it is 0, but for experts
-
-
-class _Row(NamedTuple):
-    """One row of a batch: the ids that the model reads, and the positions that it scores."""
-
-    text: int
-    ids: list[int]
-    positions: list[int]  # whose outputs predict the targets
-    targets: list[int]
-    places: list[int]  # of the targets in the text's tokens
 
 
 class TransformersModel(Scorer):
     """Scores a text by the log-probability of each token, of a model on disk or of the Hub.
 
-    A causal model predicts every token from those before it, the first one from the begin token. A
+    A causal model predicts every token from those before it, the first one from the begin token. It
+    reads what texts share at their begin once, if its attention takes a mask of token trees. A
     masked model predicts every token from all others, in one pass per token (Salazar et al. 2020).
 
     Args:
@@ -62,6 +57,7 @@ class TransformersModel(Scorer):
         self._given, ends = f"pll:{options.pll_variant}", options.score_boundary_tokens
         self._leading = len(self._tokens.added) if self.is_masked and ends else 0  # scored ones
         self._priced = self._tokens.unknown_id if options.unknown == "price" else None
+        self._reach = 0  # the most nodes of a tree; 0: no trees
         with one_line(name):
             self._output = self._model.get_output_embeddings()
             tables = self._model.get_input_embeddings().weight, self._output.weight
@@ -96,13 +92,22 @@ class TransformersModel(Scorer):
         special = set(self._reader.all_special_ids)
         plain = [number for number in range(self._size) if number not in special]
         first, later, other = np.random.default_rng(0).choice(plain, [3, half]).tolist()
-        rows = [_Row(0, first + end, list(range(half)), first, []) for end in (later, other)]
+        texts, every = (first + later, first + other), list(range(2 * half))
+        rows = [Row(ids, [], every, first + first, [(0, 0)] * 2 * half) for ids in sorted(texts)]
         one, two = (self._log_probabilities([row])[0] for row in rows)
-        if not np.allclose(one, two, rtol=0, atol=_ROUNDING[self.options.precision]):
+
+        def equal(these, those):
+            return np.allclose(these, those, rtol=0, atol=_ROUNDING[self.options.precision])
+
+        if not equal(one[:half], two[:half]):
             raise InputError(
                 f"not causal: in {type(self._model).__name__}, later tokens change the scores of "
                 "those before them"
             )
+        with contextlib.suppress(Exception):  # attention of another kind takes no such mask
+            (branched,) = self._log_probabilities([*trees(rows, 4 * half)])
+            if equal(branched, [*one, *two]):
+                self._reach = window(self._model.config) or sys.maxsize
 
     def __reduce__(self):  # a copy loads the model again
         return type(self), (self._path, self.options)
@@ -148,11 +153,13 @@ class TransformersModel(Scorer):
             rows += self._rows(number, ids, scored, words)
             tokens = self._reader.convert_ids_to_tokens([ids[place] for place in scored])
             found.append(TokenScores(tokens, np.zeros(len(scored))))
-        with tqdm(total=len(rows), unit=" passes", disable=not progress, desc="scoring") as bar:
+        total = sum(len(row.targets) for row in rows)
+        with tqdm(total=total, unit=" tokens", disable=not progress, desc="scoring") as bar:
             for batch in self._batches(rows):
                 for row, scores in zip(batch, self._log_probabilities(batch), strict=True):
-                    found[row.text].log_probabilities[row.places] = scores
-                bar.update(len(batch))
+                    for (text, place), score in zip(row.places, scores, strict=True):
+                        found[text].log_probabilities[place] = score
+                    bar.update(len(row.targets))
         for number, (text, (_, values)) in enumerate(zip(listed, found, strict=True)):
             if self._priced is not None:
                 costs = self._tokens.spelling_costs(text)
@@ -185,14 +192,16 @@ class TransformersModel(Scorer):
         ids = [*self._begin, *self._tokens.ids(text), *end]
         return ids, list(range(len(self._begin), len(ids))), None
 
-    def _rows(self, number, ids, scored, words) -> Iterator[_Row]:
+    def _rows(self, number, ids, scored, words) -> Iterator[Row]:
         """The rows that score a text."""
         if not scored:
             return
         if not self.is_masked or self.options.pll_variant == "maskless":
-            # A causal model predicts a token at the one before.
+            # A causal model predicts a token at the one before, and need not read the last one.
             positions = scored if self.is_masked else [place - 1 for place in scored]
-            yield _Row(number, ids, positions, [ids[p] for p in scored], list(range(len(scored))))
+            places = [(number, index) for index in range(len(scored))]
+            seen = ids if self.is_masked else ids[:-1]
+            yield Row(seen, [], positions, [ids[p] for p in scored], places)
         else:
             by_word = self.options.pll_variant == "within_word_l2r"
             for index, place in enumerate(scored):
@@ -201,22 +210,26 @@ class TransformersModel(Scorer):
                     later = range(place, len(ids))
                     hidden |= {other for other in later if words[other] == words[place]}
                 seen = [self._reader.mask_token_id if p in hidden else i for p, i in enumerate(ids)]
-                yield _Row(number, seen, [place], [ids[place]], [index])
+                yield Row(seen, [], [place], [ids[place]], [(number, index)])
 
-    def _batches(self, rows: Sequence[_Row]) -> Iterator[list[_Row]]:
-        """Rows of similar length, the longest first."""
+    def _batches(self, rows: Sequence[Row]) -> Iterator[list[Row]]:
+        """Rows of similar length, the longest first, and trees of those that are short enough."""
         room = self.options.batch_tokens or _BATCH_TOKENS
-        batch: list[_Row] = []
-        for row in sorted(rows, key=lambda one: -len(one.ids)):
-            if batch and len(batch[0].ids) * (len(batch) + 1) > room:
+        longest = max((len(row.ids) for row in rows), default=0)
+        size = min(self._reach, room, max(_TREE_TOKENS, 4 * longest))
+        short = [row for row in rows if len(row.ids) <= size]
+        for kind in ([row for row in rows if len(row.ids) > size], [*trees(short, size)]):
+            batch: list[Row] = []
+            for row in sorted(kind, key=lambda one: -len(one.ids)):
+                if batch and len(batch[0].ids) * (len(batch) + 1) > room:
+                    yield batch
+                    batch = []
+                batch.append(row)
+            if batch:
                 yield batch
-                batch = []
-            batch.append(row)
-        if batch:
-            yield batch
 
-    def _log_probabilities(self, batch: list[_Row]) -> list[np.ndarray]:
-        """The log-probabilities of the targets of each row."""
+    def _log_probabilities(self, batch: list[Row]) -> list[np.ndarray]:
+        """The log-probabilities of the targets of each row; all rows are trees, or none."""
         torch, device = self._torch, self._model.device
         lengths, pad = [len(row.ids) for row in batch], self._reader.pad_token_id or 0
         pad = pad if pad < self._size else 0
@@ -224,25 +237,32 @@ class TransformersModel(Scorer):
         for number, row in enumerate(batch):
             ids[number, : len(row.ids)] = torch.tensor(row.ids)
         mask = torch.arange(lengths[0])[None] < torch.tensor(lengths)[:, None]
-        numbers = torch.tensor([n for n, row in enumerate(batch) for _ in row.positions])
-        positions = torch.tensor([position for row in batch for position in row.positions])
+        given = {"input_ids": ids, "attention_mask": mask.long()}
+        if batch[0].parents:
+            seen, depths = zip(*(ancestors(row, lengths[0]) for row in batch), strict=True)
+            hidden = torch.tensor(~np.stack(seen)[:, None]).to(self._model.dtype)
+            given["attention_mask"] = hidden * torch.finfo(self._model.dtype).min
+            given["position_ids"] = torch.tensor(np.stack(depths))
+        pairs = [(n, position) for n, row in enumerate(batch) for position in row.positions]
+        wanted, which = torch.tensor(pairs).unique(dim=0, return_inverse=True)
         targets = torch.tensor([target for row in batch for target in row.targets])
 
-        def wanted(_, inputs):  # of all positions of a batch, the output layer gets these
-            return (inputs[0][numbers, positions][None], *inputs[1:])
+        def chosen(_, inputs):  # of all positions of a batch, the output layer gets these
+            return (inputs[0][wanted[:, 0], wanted[:, 1]][None], *inputs[1:])
 
-        hook = self._output.register_forward_pre_hook(wanted)
+        hook = self._output.register_forward_pre_hook(chosen)
         try:
             with torch.inference_mode():
-                given = {"input_ids": ids.to(device), "attention_mask": mask.long().to(device)}
+                given = {name: one.to(device) for name, one in given.items()}
                 logits, aims = self._model(**given).logits[0].float(), targets.to(device)
-                total = logits.logsumexp(1)
-                found = logits.gather(1, aims[:, None])[:, 0] - total
+                total, which = logits.logsumexp(1), which.to(device)
+                found = logits[which, aims] - total[which]
                 if self._priced is not None and (is_unknown := aims == self._priced).any():
                     # It counts as no more probable than all known tokens together. Otherwise, a
                     # model that expects it everywhere would prefer what it cannot read.
                     logits[:, self._priced] = -torch.inf
-                    found[is_unknown] = found.minimum(logits.logsumexp(1) - total)[is_unknown]
+                    known = (logits.logsumexp(1) - total)[which]
+                    found[is_unknown] = found.minimum(known)[is_unknown]
         finally:
             hook.remove()
         counts = [len(row.positions) for row in batch]

@@ -19,6 +19,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 
 import tta
 from tta.errors import InputError
+from tta.scoring.combining.levels import Levels
 from tta.scoring.reports.page import CONFIDENCES, LEVELS, style
 from tta.scoring.scorers.scorer import Scorer
 from tta.scoring.server import forms
@@ -46,13 +47,14 @@ _FAILURES: dict[int | str, dict[str, Any]] = {
 
 
 def make_app(lm: Scorer, config: ServerConfig) -> fastapi.FastAPI:
-    """The service of a model, an ASGI application.
+    """The service of a model, an ASGI application. The first one of `Levels` scores texts.
 
     Raises:
         InputError: the model has no scores.
     """
-    signature = lm.signature  # a digest of all weights
-    service, meters = Service(lm), Meters(_PATHS)
+    reranker, lm = lm, lm.models[0] if isinstance(lm, Levels) else lm
+    signature, of_lists = lm.signature, reranker.signature  # digests of all weights
+    service, meters = Service(lm, reranker), Meters(_PATHS)
     batcher = Batcher(config.batch_texts, config.max_waiting_texts, meters.batches.observe)
     page = PAGE.read_text(encoding="utf-8").replace("{{ style }}", style())
     page = page.replace("{{ levels }}", json.dumps([LEVELS, CONFIDENCES]))
@@ -103,7 +105,7 @@ def make_app(lm: Scorer, config: ServerConfig) -> fastapi.FastAPI:
         given = request.model_dump(exclude={"weights"})
         one = GivenList(weights=weights, **given)
         [found] = await computed(rerank_lists, [one])
-        return JSONResponse(found | {"signature": signature})
+        return JSONResponse(found | {"signature": of_lists})
 
     @post("/v1/embeddings", forms.EmbeddingsAnswer)
     async def vectors(request: forms.EmbeddingsRequest) -> Response:
@@ -131,7 +133,7 @@ def make_app(lm: Scorer, config: ServerConfig) -> fastapi.FastAPI:
     @app.get("/health", response_model=forms.Health)
     async def health() -> dict[str, Any]:
         """Whether the service answers, and the model's name and signature."""
-        return {"status": "ok", "model": lm.name, "signature": signature}
+        return {"status": "ok", "model": reranker.name, "signature": of_lists}
 
     @app.get("/metrics", response_class=Response)
     async def metrics() -> Response:

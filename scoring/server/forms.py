@@ -54,9 +54,12 @@ class Weights(_Body):
         False, description="the bonus then promotes nothing that both scores find worse"
     )
 
+    first_level: "Weights | None" = Field(None, description="those of the first of two models")
+
     def to_weights(self) -> RerankWeights:
         """The weights. Raises InputError if one is out of its range."""
-        given = self.model_dump()
+        first = self.first_level and self.first_level.to_weights()
+        given: dict[str, Any] = self.model_dump() | {"first_level": first}
         scale = given.pop("scale")
         return RerankWeights(**given, scale=float("inf") if scale is None else scale)
 
@@ -87,6 +90,7 @@ class RankedHypothesis(_Body):
     lm_score: float = Field(description="the model's score, natural log")
     posterior: float | None = Field(description="probability, 0 to 1; null with scale null")
     expected_loss: float | None = Field(description="in word errors; null with scale null")
+    rescored: bool | None = Field(description="by the second model; null: there is one model")
 
 
 class SureWord(_Body):

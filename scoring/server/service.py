@@ -2,13 +2,14 @@
 
 import base64
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tta.data.text.spelling import plain_texts
 from tta.errors import InputError
+from tta.scoring.combining.levels import Levels
 from tta.scoring.combining.weights import RerankWeights
 from tta.scoring.reranking.in_memory import confidence, rerank
 from tta.scoring.scorers.scorer import Scorer, TokenScores
@@ -38,14 +39,15 @@ class Service:
 
     Args:
         lm: a model.
+        reranker: that of lists: the same, or `Levels` of it and another one.
 
     Raises:
         InputError: the model has no scores.
     """
 
-    def __init__(self, lm: Scorer):
+    def __init__(self, lm: Scorer, reranker: Scorer):
         lm.score_tokens(["a"])
-        self.lm = lm
+        self.lm, self.reranker = lm, reranker
 
     def score(self, texts: list[str]) -> list[tuple[float, int, int]]:
         """The score (natural log), the number of tokens and of unknown words of each text."""
@@ -68,18 +70,21 @@ class Service:
         """Each list as `tta.rerank` orders it: a `ListAnswer` without the signature."""
         texts = list(dict.fromkeys(text for one in lists for text in one.words))
         known = KnownScores(self.lm, dict(zip(texts, self.lm.score_tokens(texts), strict=True)))
+        if isinstance(levels := self.reranker, Levels):
+            second = KnownScores(levels.models[1], {})
+            known = Levels(known, second, share=levels.share, best=levels.best)
         return [_reranked(one, known) for one in lists]
 
 
 class KnownScores(Scorer):
-    """A model whose token scores of some texts are known.
+    """A model whose token scores of some texts are known; it scores other texts once.
 
     Args:
         lm: the model.
-        known: {text: its token scores}. Other texts are a KeyError.
+        known: {text: its token scores}.
     """
 
-    def __init__(self, lm: Scorer, known: Mapping[str, TokenScores]):
+    def __init__(self, lm: Scorer, known: dict[str, TokenScores]):
         self.name, self._lm, self._known = lm.name, lm, known
 
     @property
@@ -89,6 +94,8 @@ class KnownScores(Scorer):
 
     def score_tokens(self, texts: Iterable[str], progress: bool = False) -> list[TokenScores]:
         """The known token scores."""
+        new = [text for text in texts if text not in self._known]
+        self._known.update(zip(new, self._lm.score_tokens(new) if new else [], strict=True))
         return [self._known[text] for text in texts]
 
     def count_unknown(self, texts):
@@ -109,19 +116,24 @@ def _reranked(given, known):
         texts, scores = more.pop("hypotheses"), more.pop("scores")
         order = rerank(texts, scores, known, **more)
         sure = confidence(texts, scores, known, **more)
-    words = given.words
-    lm_scores, _ = known.score_with_counts([words[i] for i in order.indices])
     without = [None] * len(order.texts)
-    columns = order.texts, order.indices, order.scores, lm_scores.tolist()
+    columns = order.texts, order.indices, order.scores, order.lm_scores
     columns += order.posteriors or without, order.expected_losses or without
+    columns += (order.rescored or without,)
     names = tuple(RankedHypothesis.model_fields)
-    weights = order.weights.to_dict()
     return {
         "hypotheses": [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)],
         "words": [one.to_dict() for one in sure],
-        "weights": {name: weights[name] for name in Weights.model_fields},
+        "weights": _shown(order.weights),
         "notes": list(dict.fromkeys(str(one.message) for one in caught)),
     }
+
+
+def _shown(weights: RerankWeights) -> dict[str, Any]:
+    """Weights as `Weights` has them."""
+    values, first = weights.to_dict(), weights.first_level
+    shown = {name: values[name] for name in Weights.model_fields}
+    return shown | {"first_level": None if first is None else _shown(first)}
 
 
 def embeddings(vectors: Sequence[np.ndarray], encoding: str) -> list[dict[str, Any]]:

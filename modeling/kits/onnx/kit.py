@@ -1,4 +1,4 @@
-"""The kit of ONNX: operators as `tta.modeling.kits.base.Kit` says, each a node of a graph.
+"""The kit of ONNX: operators as `tta.modeling.functions.kit.Kit` says, each a node of a graph.
 
 Tensors are `Tensor`, and weights a `Weights`. A size is [1] int64. Positions are int64.
 """
@@ -212,7 +212,7 @@ GROUP = 16  # sizes of parts are multiples of it, but for the last one
 
 
 def parts(size: int) -> list[tuple[int, int]]:
-    """As `tta.modeling.kits.base.Kit.parts`."""
+    """As `tta.modeling.functions.kit.Kit.parts`."""
     groups = size // GROUP
     bounds = [groups * part // NUM_PARTS * GROUP for part in range(NUM_PARTS)]
     return [(start, stop) for start, stop in itertools.pairwise([*bounds, size]) if start < stop]

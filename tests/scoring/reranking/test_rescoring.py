@@ -1,0 +1,180 @@
+"""`tta rerank --rescore_model`: what is written and reported of two levels, and which flags fit."""
+
+import json
+
+import pytest
+
+import tta
+from tests.commands import run_with_fake_model
+from tests.fake_model import FakeModel
+from tests.scoring.reranking.test_in_memory import make_lists, write
+from tta.errors import InputError
+from tta.scoring.combining.levels import Levels
+from tta.scoring.reranking.config import BeamScoreConfig, RerankConfig, RescoreConfig
+from tta.scoring.reranking.rerank import rerank_files
+from tta.scoring.scorers.options import options_of
+
+
+@pytest.fixture(autouse=True)
+def loaded(monkeypatch):
+    """The models that are loaded, in order; all are fake models."""
+    models = []
+
+    def load(name=None, **options):
+        models.append(FakeModel(name, **options))
+        return models[-1]
+
+    monkeypatch.setattr(tta, "load", load)
+    return models
+
+
+def long_lists(seed, count):
+    """Lists of eight different hypotheses, of which several are improbable."""
+    lists, scores, references = make_lists(seed, count)
+    found = [dict(zip(*pair, strict=True)) for pair in zip(lists, scores, strict=True)]
+    for one in found:
+        one |= {f"x{k} {next(iter(one))}": -40.0 - k for k in range(8 - len(one))}
+    return [[*one] for one in found], [[*one.values()] for one in found], references
+
+
+@pytest.mark.parametrize("tuned", [True, False])
+def test_files_and_lists_in_memory_are_rescored_alike(tmp_path, tuned, loaded):
+    test, dev = long_lists(0, 17), long_lists(1, 37)
+    config = RerankConfig(
+        nbest_file=write(tmp_path / "test.jsonl", *test),
+        dev_nbest_file=write(tmp_path / "dev.jsonl", *dev) if tuned else None,
+        scores_file=str(tmp_path / "scores.jsonl"),
+        report=str(tmp_path / "report.html"),
+    )
+    report = rerank_files(config, [Levels("known", "length")])
+    rows = [json.loads(line) for line in (tmp_path / "scores.jsonl").read_text().splitlines()]
+    assert [one.name for one in loaded] == ["known", "length"]
+    levels = tta.Levels(FakeModel("known"), FakeModel("length"))
+    weights = tta.tune(dev[0], dev[2], dev[1], levels) if tuned else None
+    found = tta.rerank(test[0], test[1], levels, weights=weights)
+
+    count = 0
+    for i, one in enumerate(found):
+        mine = [row for row in rows if row["id"] == str(i)]
+        assert one.texts == [row["text"] for row in mine]
+        assert one.lm_scores == pytest.approx([row["lm_score"] for row in mine])
+        assert one.rescored == [not row["estimated"] for row in mine]
+        known = FakeModel("known").score(one.texts).tolist()
+        assert [row["first_lm_score"] for row in mine] == known
+        for row in mine:
+            length = 0.0 if row["estimated"] else FakeModel("length").score([row["text"]])[0]
+            assert row["lm_score"] == length or row["estimated"]
+            assert row["num_tokens"] == len(row["text"].split()) * (not row["estimated"])
+        count += sum(one.rescored)
+    assert 3 * 17 <= count < 8 * 17 or not tuned
+
+    weights = found[0].weights
+    assert report.test.row("reranked").weights == weights
+    assert report.test.row("first level").weights == weights.first_level
+    assert [one.first for one in report.test.evaluation.differences][:2] == ["reranked"] * 2
+    assert f"rescored {count / 17:.1f} of 8.0 hypotheses a list" in report.notes
+    assert not any("without a token" in note for note in report.notes)
+    shown = [one for one in report.signatures if not one.startswith(("bootstrap", "metric", "WER"))]
+    first, second = weights.first_level, weights
+    start = shown.index(f"known|version:0|reduction:sum|lm_weight:{first.lm_weight:.6g}")
+    assert shown[start + 2] == "rescored:share=0.02,best=12"
+    assert shown[start + 3] == f"length|version:0|reduction:sum|lm_weight:{second.lm_weight:.6g}"
+    assert f"|scale:{first.scale:.6g}|" in shown[start + 1]
+    assert f"|scale:{second.scale:.6g}|" in shown[start + 4]
+    assert report.names == ["length"]
+    assert "first level" in (tmp_path / "report.html").read_text()
+
+
+def test_weights_that_are_given_are_those_of_the_second_level(tmp_path):
+    config = {"nbest_file": write(tmp_path / "test.jsonl", *long_lists(0, 17))}
+    free = rerank_files(RerankConfig(**config), [Levels("known", "length")])
+    given = RerankConfig(**config, lm_weight=[0.9], length_bonus=0.5, scale=3.0)
+    report = rerank_files(given, [Levels("known", "length")])
+    weights = report.test.row("reranked").weights
+    assert (weights.lm_weight, weights.length_bonus, weights.scale) == (0.9, 0.5, 3.0)
+    assert weights.first_level == free.test.row("first level").weights
+
+
+def test_confidences_and_a_decision_of_max(tmp_path):
+    path = tmp_path / "words.jsonl"
+    test = write(tmp_path / "test.jsonl", *long_lists(0, 17))
+    config = RerankConfig(nbest_file=test, decision="max", confidence=str(path))
+    report = rerank_files(config, [Levels("known", "length", share=0.5, best=2)])
+    assert len(path.read_text().splitlines()) == 17
+    assert "rescored 2.0 of 8.0 hypotheses a list" in report.notes
+
+
+@pytest.mark.parametrize(
+    ("values", "models", "rule"),
+    [
+        ({"rescore_share": 0.5}, ["a"], "rescore_share needs rescore_model"),
+        ({"rescore_best": 5}, ["a"], "rescore_best needs rescore_model"),
+        ({"rescore_model": "b", "rescore_share": 1.5}, ["a"], "rescore_share must be"),
+        ({"rescore_model": "b", "rescore_best": 0}, ["a"], "rescore_best must be"),
+        ({"rescore_model": "b"}, ["a", "c"], "rescore_model needs one --model .* not 2"),
+        ({"rescore_model": "b"}, [], "rescore_model needs one --model .* not 0"),
+        ({"rescore_model": "small"}, [None], "both levels are the same model, 'small'"),
+    ],
+)
+def test_flags_that_do_not_fit(values, models, rule):
+    with pytest.raises(InputError, match=rule):
+        RescoreConfig(**values).levels(models)
+
+
+def test_the_command_takes_the_flags(tmp_path):
+    path = write(tmp_path / "test.jsonl", *long_lists(0, 11))
+    flags = ["--model=known", "--rescore_model=length", "--rescore_best=2"]
+    done = run_with_fake_model("tta-rerank", f"--nbest_file={path}", *flags)
+    assert "note: rescored 2.0 of 8.0 hypotheses a list" in done.stdout
+    assert "rescored:share=0.02,best=2" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("model", "others", "begin"),
+    [
+        ("small", ["transformers:x"], None),  # not for it, but for the other one
+        ("transformers:x", ["small"], "<s>"),
+        ("small", [], "<s>"),  # `tta.load` says that it has none
+        ("small", ["small", "kenlm:x"], "<s>"),
+        (None, [None, "transformers:x"], None),
+    ],
+)
+def test_a_begin_token_goes_to_the_models_that_can_have_one(model, others, begin):
+    assert options_of(model, others, {"begin_token": "<s>"}) == {"begin_token": begin}
+
+
+@pytest.mark.parametrize(
+    "given", [{}, {"lm_weight": 0.4, "scale": 0.7, "features": ["distance=0.5"]}]
+)
+def test_beam_writes_the_rows_of_the_command(tmp_path, given):
+    """Whether the weights are guessed or given, those of the first level are guessed."""
+    beam = pytest.importorskip("tta.scoring.reranking.beam", reason="pip install '.[beam]'")
+    texts, scores, references = long_lists(0, 17)
+    path = write(tmp_path / "a.jsonl", [*texts, []], [*scores, []], [*references, "x"])
+    config = BeamScoreConfig(nbest_file=[path], output_dir=str(tmp_path / "out"), **given)
+    levels = Levels("known", "length", best=5)
+    info = beam.score_files(config, levels, ["--runner=DirectRunner"])
+    found = [
+        json.loads(line)
+        for file in sorted((tmp_path / "out").glob("*.jsonl"))
+        for line in file.read_text().splitlines()
+    ]
+    theirs = {**given, "lm_weight": [0.4], "length_bonus": 0.0} if given else {}
+    whole = RerankConfig(nbest_file=path, scores_file=str(tmp_path / "scores.jsonl"), **theirs)
+    report = rerank_files(whole, [levels])
+    rows = [json.loads(line) for line in (tmp_path / "scores.jsonl").read_text().splitlines()]
+
+    def by_list(rows):
+        return sorted(rows, key=lambda row: int(row["id"]))  # Beam decides the order of the lists
+
+    for mine, theirs in zip(by_list(found), by_list(rows), strict=True):
+        assert mine.pop("file") == path
+        assert mine == {
+            key: pytest.approx(value, abs=1e-4) if isinstance(value, float) else value
+            for key, value in theirs.items()
+        }
+    first = report.test.row("first level").weights
+    if not given:
+        assert info["first_level"]["scale"] == pytest.approx(first.scale)
+    assert info["counts"]["tokens"] == sum(row["num_tokens"] for row in rows)
+    assert "rescored:share=0.02,best=5" in info["signature"]

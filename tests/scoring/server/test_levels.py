@@ -1,0 +1,61 @@
+"""A service of two levels: lists are reranked as by `tta.rerank`, texts are scored by the first."""
+
+import json
+
+import numpy as np
+import pytest
+
+import tta
+from tests.fake_model import FakeModel
+from tests.scoring.server.serving import serving
+from tests.scoring.server.test_app import ask
+
+TEXTS = ["the kat sat", "the cat sat", "a cat zat", "x y", "the mat sat on", "z", ""]
+SCORES = [-1.0, -1.2, -2.0, -30.0, -40.0, -50.0, -60.0]
+
+
+@pytest.fixture(scope="module")
+def levels():
+    return tta.Levels(FakeModel("known"), FakeModel("length"), best=5)
+
+
+@pytest.fixture(scope="module")
+def post(levels):
+    with serving(levels) as port:
+        yield lambda path, **body: json.loads(ask(port, body, f"/v1/{path}")[2])
+
+
+@pytest.mark.filterwarnings("ignore:lists of one hypothesis")
+@pytest.mark.parametrize("texts", [TEXTS, TEXTS[:1], [""]])
+def test_a_list_is_reranked_as_by_tta_rerank(levels, post, texts):
+    scores = SCORES[: len(texts)]
+    answer = post("rerank", hypotheses=texts, scores=scores)
+    expected = tta.rerank(texts, scores, levels)
+    rows = answer["hypotheses"]
+    assert [row["text"] for row in rows] == expected.texts
+    assert [row["rescored"] for row in rows] == expected.rescored
+    np.testing.assert_allclose([row["lm_score"] for row in rows], expected.lm_scores)
+    np.testing.assert_allclose([row["score"] for row in rows], expected.scores)
+    sure = [one.word for one in tta.confidence(texts, scores, levels)]
+    assert [one["word"] for one in answer["words"]] == sure
+    assert answer["signature"] == levels.signature
+    assert answer["weights"]["first_level"]["scale"] == expected.weights.first_level.scale
+    again = post("rerank", hypotheses=texts, scores=scores, weights=answer["weights"])
+    assert again["hypotheses"] == rows
+    assert again["weights"] == answer["weights"]
+
+
+def test_the_weights_of_the_first_level_say_what_is_rescored(post):
+    first = {"lm_weight": 0.5, "scale": 0.0}  # all are equally probable
+    weights = {"lm_weight": 0.5, "scale": 1.0, "first_level": first}
+    answer = post("rerank", hypotheses=TEXTS, scores=SCORES, weights=weights)
+    kept = {row["text"] for row in answer["hypotheses"] if row["rescored"]}
+    assert kept == set(TEXTS[:5])
+
+
+def test_other_routes_are_those_of_the_first_model(levels, post):
+    first = levels.models[0]
+    answer = post("score", texts=TEXTS[:2])
+    assert answer["scores"] == first.score(TEXTS[:2]).tolist()
+    assert answer["signature"] == first.signature
+    assert len(post("embeddings", input="the cat")["data"]) == 1
