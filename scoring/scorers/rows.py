@@ -30,9 +30,10 @@ def row_maker(
     names, unit = (_BITS, -math.log(2)) if config.unit == "bits" else ({}, 1)
     beside = _beside(config.column, files, by_word, in_folder)
 
-    def write_row(row):
-        first = next(beside)
-        row: Any = {names.get(k, k): _scaled(v, unit) if k in names else v for k, v in row.items()}
+    def write_row(given: Row) -> None:
+        first, row = next(beside), dict[str, Any]()
+        for name, value in given.items():
+            row[names.get(name, name)] = _scaled(value, unit) if name in names else value
         if not by_word:
             write(first | row)
             return
