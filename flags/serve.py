@@ -15,6 +15,8 @@ from tta.scoring.server.config import ServerConfig
 
 
 def main(config: ServerConfig, model: OneModel, options: ScoreOptions) -> None:
+    from functools import partial
+
     import tta
 
     try:
@@ -22,8 +24,8 @@ def main(config: ServerConfig, model: OneModel, options: ScoreOptions) -> None:
     except ModuleNotFoundError as error:
         raise InputError(f"the service needs {error.name}: {install('serve')}") from None
 
-    lm = tta.load(model.name, **options.for_work([model.name], []))
-    Server(lm, config, lambda address: print(f"{address} (Ctrl-C ends)", flush=True)).run()
+    load = partial(tta.load, model.name, **options.for_work([model.name], []))
+    Server(load(), config, lambda at: print(f"{at} (Ctrl-C ends)", flush=True), load).run()
 
 
 run = cli.command(main, ServerConfig, OneModel, ScoreOptions)

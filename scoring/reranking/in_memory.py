@@ -5,7 +5,7 @@ The steps and defaults are those of run_rerank.py, so the same lists get the sam
 
 import os
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, overload
 
@@ -13,7 +13,7 @@ import tta
 from tta.choices import DECISIONS
 from tta.data.nbest.conversion import as_read, plain_lists
 from tta.data.nbest.files import NBestFile
-from tta.data.nbest.lists import Hypothesis, ListCollector, NBestList, parse_score
+from tta.data.nbest.lists import Hypothesis, ListCollector, NBestList, parse_number, parse_score
 from tta.data.nbest.notes import score_notes
 from tta.errors import InputError, located
 from tta.scoring.combining.confidence import (
@@ -42,6 +42,7 @@ _USE = {
 }
 
 Model: TypeAlias = Scorer | os.PathLike[str] | str | None
+Features: TypeAlias = Mapping[str, Sequence[float]] | Iterable[Mapping[str, Sequence[float]]] | None
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,7 @@ def rerank(
     metric: str | Metric = "wer",
     rank_scores: bool = True,
     keep_non_words: bool = False,
+    features: Features = None,
     progress: bool = False,
 ) -> RerankedList: ...
 @overload
@@ -87,6 +89,7 @@ def rerank(
     metric: str | Metric = "wer",
     rank_scores: bool = True,
     keep_non_words: bool = False,
+    features: Features = None,
     progress: bool = False,
 ) -> list[RerankedList]: ...
 def rerank(
@@ -98,6 +101,7 @@ def rerank(
     metric: str | Metric = "wer",
     rank_scores: bool = True,
     keep_non_words: bool = False,
+    features: Features = None,
     progress: bool = False,
 ) -> Any:
     """Reranks N-best lists by first-pass scores and the scores of a language model.
@@ -126,6 +130,8 @@ def rerank(
             lists are usually ordered best first. If False, the language model reranks them alone.
         keep_non_words: whether words that are none, such as `<eps>` and `[noise]`, count. They
             always do for the metric "bleu". The texts that are returned have them in any case.
+        features: further first-pass scores of each list, {name: [n] numbers}, such as those of an
+            acoustic model, for weights that name them; None for none.
         progress: whether to show a progress bar on standard error.
 
     Returns:
@@ -138,8 +144,9 @@ def rerank(
         TypeError: `lists` does not hold ordered iterables of str.
     """
     lists, scores, is_one = _as_lists(lists, scores)
+    features = [features] if is_one and features is not None else features
     metric = _as_metric(metric)
-    nbest = _nbest(lists, scores, None, metric, keep_non_words)
+    nbest = _nbest(lists, scores, None, metric, keep_non_words, features)
     decision, _ = _decided(nbest, model, weights, metric, rank_scores, progress)
     if decision is None:
         found = [RerankedList([], [], [], weights or FIRST_PASS) for _ in lists]
@@ -209,6 +216,7 @@ def confidence(
     metric: str | Metric = "wer",
     rank_scores: bool = True,
     keep_non_words: bool = False,
+    features: Features = None,
     progress: bool = False,
 ) -> Any:
     """How sure each word of the pick of each list is: P(the word is correct), and its best rival.
@@ -217,8 +225,8 @@ def confidence(
     the probabilities are found and how good they are.
 
     Args:
-        lists, scores, model, weights, metric, rank_scores, keep_non_words, progress: as in
-            `rerank`. Of several models, the token scores of the first count.
+        lists, scores, model, weights, metric, rank_scores, keep_non_words, features, progress: as
+            in `rerank`. Of several models, the token scores of the first count.
         confidence_weights: from `fit_confidence`; None for the default weights.
 
     Returns:
@@ -230,8 +238,9 @@ def confidence(
         TypeError: as `rerank`.
     """
     lists, scores, is_one = _as_lists(lists, scores)
+    features = [features] if is_one and features is not None else features
     metric = _as_metric(metric)
-    nbest = _nbest(lists, scores, None, metric, keep_non_words)
+    nbest = _nbest(lists, scores, None, metric, keep_non_words, features)
     decision, lm = _decided(nbest, model, weights, metric, rank_scores, progress)
     if decision is None:
         return [[] for _ in lists]
@@ -327,9 +336,14 @@ def _as_models(model: Any) -> list[Model]:
     return list(model)
 
 
-def _nbest(lists, scores, references=None, metric=None, keep_non_words=False) -> list[NBestList]:
+def _nbest(
+    lists, scores, references=None, metric=None, keep_non_words=False, features=None
+) -> list[NBestList]:
     """The lists with their index as id, and the rules and notes that lists in files have, too."""
-    columns: dict[str, list[Any]] = dict.fromkeys(("scores", "references"), [None] * len(lists))
+    names = "scores", "references", "features"
+    columns: dict[str, list[Any]] = dict.fromkeys(names, [None] * len(lists))
+    if features is not None:
+        columns["features"] = as_list(features, "features", "dicts")
     if scores is not None:
         columns["scores"] = as_list(scores, "scores", "lists of numbers")
     if references is not None:
@@ -337,15 +351,26 @@ def _nbest(lists, scores, references=None, metric=None, keep_non_words=False) ->
     for name, column in columns.items():
         _check_length(name, column, "lists", lists)
     collector = ListCollector()
-    for i, (texts, numbers, reference) in enumerate(zip(lists, *columns.values(), strict=True)):
+    for i, (texts, numbers, reference, more) in enumerate(
+        zip(lists, *columns.values(), strict=True)
+    ):
         texts = as_texts(texts, f"lists[{i}]")
         if numbers is None:
             numbers = [None] * len(texts)
         numbers = as_list(numbers, f"scores[{i}]", "numbers")
         _check_length(f"scores[{i}]", numbers, f"lists[{i}]", texts)
+        more = {name: list(values) for name, values in (more or {}).items()}
+        for name, values in more.items():
+            _check_length(f"features[{i}][{name!r}]", values, f"lists[{i}]", texts)
         with located(f"lists[{i}]"):
-            pairs = zip(texts, numbers, strict=True)
-            hypotheses = [Hypothesis(text, parse_score(number)) for text, number in pairs]
+            named = [
+                {name: parse_number(values[j], name) for name, values in more.items()}
+                for j in range(len(texts))
+            ]
+            hypotheses = [
+                Hypothesis(text, parse_score(number), features=own)
+                for text, number, own in zip(texts, numbers, named, strict=True)
+            ]
             collector.add(str(i), hypotheses, reference)
     found, notes = plain_lists(
         collector.take(), keep_non_words or getattr(metric, "name", "") == "BLEU"
