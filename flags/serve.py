@@ -15,14 +15,16 @@ from tta.scoring.server.config import ServerConfig
 
 
 def main(config: ServerConfig, model: OneModel, options: ScoreOptions) -> None:
+    from functools import partial
+
     try:
         from tta.scoring.combining.levels import load_levels
         from tta.scoring.server.server import Server
     except ModuleNotFoundError as error:
         raise InputError(f"the service needs {error.name}: {install('serve')}") from None
 
-    lm = load_levels(*config.levels([model.name]), **options.for_load())
-    Server(lm, config, lambda address: print(f"{address} (Ctrl-C ends)", flush=True)).run()
+    load = partial(load_levels, *config.levels([model.name]), **options.for_load())
+    Server(load(), config, lambda at: print(f"{at} (Ctrl-C ends)", flush=True), load).run()
 
 
 run = cli.command(main, ServerConfig, OneModel, ScoreOptions)

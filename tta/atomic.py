@@ -14,10 +14,12 @@ import os
 import re
 import secrets
 import shutil
+import signal
 import stat
+import threading
 from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from tta.errors import InputError
 
@@ -121,6 +123,34 @@ def whole_folder(path: Path | str, check: Callable[[], None]) -> Iterator[Path]:
                 _remove_leftover(temporary, target)
 
 
+@contextlib.contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Delays Ctrl-C and SIGTERM to the end of the `with` block."""
+    if threading.current_thread() is not threading.main_thread():  # which gets all signals
+        yield
+        return
+    waiting: list[int] = []
+    former = {
+        number: signal.signal(number, lambda number, _: waiting.append(number))
+        for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    try:
+        yield
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+        for number in waiting[:1]:
+            signal.raise_signal(number)
+
+
+class Together(contextlib.ExitStack):
+    """An `ExitStack` that no signal interrupts while it closes: its files appear all, or none."""
+
+    def __exit__(self, *details: Any) -> bool:
+        with uninterrupted():
+            return bool(super().__exit__(*details))
+
+
 def check_absent(path: Path | str) -> None:
     """Raises InputError if a path exists: for folders that are never replaced."""
     if os.path.lexists(path):
@@ -197,21 +227,30 @@ def _locked(path):
         InputError: the path is not a regular file.
         OSError: the file cannot be opened.
     """
-    while (lock := _lock(path)) is None:
-        pass  # The previous owner has just removed it.
+    lock = None
     try:
+        with uninterrupted():
+            while (lock := _lock(path)) is None:
+                pass  # The previous owner has just removed it.
         yield lock
     finally:
-        if _UNFINISHED.fullmatch(_contents(lock)):
-            os.ftruncate(lock, 0)
-        is_ours = os.fstat(lock).st_size == 0 and _is_at(path, lock)
-        if os.name == "nt":  # which does not remove an open file
-            os.close(lock)
-        if is_ours:
-            with contextlib.suppress(OSError):
-                path.unlink()
-        if os.name != "nt":
-            os.close(lock)
+        if lock is not None:
+            with uninterrupted():
+                _unlock(path, lock)
+
+
+def _unlock(path, lock):
+    """Removes a lock file, unless it is somebody's file, and closes it."""
+    if _UNFINISHED.fullmatch(_contents(lock)):
+        os.ftruncate(lock, 0)
+    is_ours = os.fstat(lock).st_size == 0 and _is_at(path, lock)
+    if os.name == "nt":  # which does not remove an open file
+        os.close(lock)
+    if is_ours:
+        with contextlib.suppress(OSError):
+            path.unlink()
+    if os.name != "nt":
+        os.close(lock)
 
 
 def _lock(path):

@@ -66,3 +66,6 @@ DECISIONS = ("max", "mbr")
 
 # How the vectors of pieces become the vector of a sentence.
 SENTENCE_POOLINGS = ("mean", "sif", "whitened")
+
+# How tta serve writes its access log.
+AccessLog = Literal["none", "line", "json"]

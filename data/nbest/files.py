@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
-from tta.atomic import whole_folder
+from tta.atomic import Together, whole_folder
 from tta.data.nbest.conversion import as_read, in_file, in_memory, plain_lists
 from tta.data.nbest.formats import TRANSLATIONS, load_format
 from tta.data.nbest.lists import NBestList
@@ -166,7 +166,7 @@ def open_nbest_output(
     arguments and the errors are those of `write_nbest`, with a path as the target.
     """
     chosen = load_format(format)
-    with contextlib.ExitStack() as stack:
+    with Together() as stack:
         if chosen.is_folder or (names and chosen.reads_folders):
             folder = stack.enter_context(open_output_folder(path, overwrite, names))
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tta.choices import REDUCTIONS
+from tta.data.nbest.lists import MAX_NUMBER
 from tta.errors import InputError
 
 
@@ -48,8 +49,7 @@ class RerankWeights:
     def __post_init__(self):
         if not 0 <= self.lm_weight <= 1:
             raise InputError(f"lm_weight must be between 0 and 1, not {self.lm_weight}")
-        if not math.isfinite(self.length_bonus):
-            raise InputError(f"length_bonus must be a finite number, not {self.length_bonus}")
+        _check_size("length_bonus", self.length_bonus)
         if self.reduction not in REDUCTIONS:
             raise InputError(f"reduction must be sum or mean, not {self.reduction!r}")
         if not self.shares and self.lm_weight:
@@ -58,9 +58,10 @@ class RerankWeights:
             raise InputError(f"shares must not be negative and must sum to 1, not {self.shares}")
         if not self.scale >= 0:
             raise InputError(f"scale must be at least 0, not {self.scale}")
+        if not math.isinf(self.scale):
+            _check_size("scale", self.scale)
         for name, weight in self.features.items():
-            if not math.isfinite(weight):
-                raise InputError(f"the weight of {name} must be a finite number, not {weight}")
+            _check_size(f"the weight of {name}", weight)
 
     @property
     def decision(self) -> str:
@@ -99,6 +100,14 @@ class RerankWeights:
             if getattr(given, name) is None:
                 changed[name] = rounded(getattr(self, name))
         return replace(self, **changed)
+
+
+def _check_size(name, weight):
+    """Raises InputError unless a product with a score of `MAX_NUMBER` at most stays finite."""
+    if not math.isfinite(weight):
+        raise InputError(f"{name} must be a finite number, not {weight}")
+    if abs(weight) > MAX_NUMBER:
+        raise InputError(f"{name} must be a number of at most {MAX_NUMBER:g} in size, not {weight}")
 
 
 # The name of the feature of `tta.scoring.combining.phrases`.

@@ -5,7 +5,7 @@ The steps and defaults are those of run_rerank.py, so the same lists get the sam
 
 import os
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, overload
 
@@ -44,6 +44,7 @@ _USE = {
 }
 
 Model: TypeAlias = Scorer | os.PathLike[str] | str | None
+Features: TypeAlias = Mapping[str, Sequence[float]] | Iterable[Mapping[str, Sequence[float]]] | None
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,7 @@ def rerank(
     keep_non_words: bool = False,
     phrases: Iterable[str] | None = None,
     phrases_weight: float | None = None,
+    features: Features = None,
     progress: bool = False,
 ) -> RerankedList: ...
 @overload
@@ -97,6 +99,7 @@ def rerank(
     keep_non_words: bool = False,
     phrases: Iterable[str] | None = None,
     phrases_weight: float | None = None,
+    features: Features = None,
     progress: bool = False,
 ) -> list[RerankedList]: ...
 def rerank(
@@ -110,6 +113,7 @@ def rerank(
     keep_non_words: bool = False,
     phrases: Iterable[str] | None = None,
     phrases_weight: float | None = None,
+    features: Features = None,
     progress: bool = False,
 ) -> Any:
     """Reranks N-best lists by first-pass scores and the scores of a language model.
@@ -143,6 +147,8 @@ def rerank(
             `--phrases_file`: "phrase", or "phrase<tab>factor". How much they count follows from the
             lists (docs/phrases.md); with `weights` of this function and phrases, from these.
         phrases_weight: of a word of a phrase, in standard deviations of the first pass, 0 to 100.
+        features: further first-pass scores of each list, {name: [n] numbers}, such as those of an
+            acoustic model, for weights that name them; None for none.
         progress: whether to show a progress bar on standard error.
 
     Returns:
@@ -155,8 +161,9 @@ def rerank(
         TypeError: `lists` does not hold ordered iterables of str.
     """
     lists, scores, is_one = _as_lists(lists, scores)
+    own: Any = [features] if is_one and features is not None else features
     metric = _as_metric(metric)
-    nbest = _nbest(lists, scores, None, metric, keep_non_words)
+    nbest = _nbest(lists, scores, None, metric, keep_non_words, own)
     known = _phrases(phrases, phrases_weight, metric, keep_non_words)
     decision, _ = _decided(nbest, model, weights, metric, rank_scores, progress, known)
     if decision is None:
@@ -233,6 +240,7 @@ def confidence(
     keep_non_words: bool = False,
     phrases: Iterable[str] | None = None,
     phrases_weight: float | None = None,
+    features: Features = None,
     progress: bool = False,
 ) -> Any:
     """How sure each word of the pick of each list is: P(the word is correct), and its best rival.
@@ -242,8 +250,8 @@ def confidence(
 
     Args:
         lists, scores, model, weights, metric, rank_scores, keep_non_words, phrases, phrases_weight,
-            progress: as in `rerank`. Of several models, the token scores of the first count; of
-            `tta.Levels`, those of the second.
+            features, progress: as in `rerank`. Of several models, the token scores of the first
+            count; of `tta.Levels`, those of the second.
         confidence_weights: from `fit_confidence`; None for the default weights.
 
     Returns:
@@ -255,8 +263,9 @@ def confidence(
         TypeError: as `rerank`.
     """
     lists, scores, is_one = _as_lists(lists, scores)
+    own: Any = [features] if is_one and features is not None else features
     metric = _as_metric(metric)
-    nbest = _nbest(lists, scores, None, metric, keep_non_words)
+    nbest = _nbest(lists, scores, None, metric, keep_non_words, own)
     known = _phrases(phrases, phrases_weight, metric, keep_non_words)
     decision, lm = _decided(nbest, model, weights, metric, rank_scores, progress, known)
     if decision is None:
@@ -378,9 +387,14 @@ def _as_models(model: Any) -> list[Model]:
     return list(model)
 
 
-def _nbest(lists, scores, references=None, metric=None, keep_non_words=False) -> list[NBestList]:
+def _nbest(
+    lists, scores, references=None, metric=None, keep_non_words=False, features=None
+) -> list[NBestList]:
     """The lists with their index as id, and the rules and notes that lists in files have, too."""
-    columns: dict[str, list[Any]] = dict.fromkeys(("scores", "references"), [None] * len(lists))
+    names = "scores", "references", "features"
+    columns: dict[str, list[Any]] = dict.fromkeys(names, [None] * len(lists))
+    if features is not None:
+        columns["features"] = as_list(features, "features", "dicts")
     if scores is not None:
         columns["scores"] = as_list(scores, "scores", "lists of numbers")
     if references is not None:
@@ -388,15 +402,26 @@ def _nbest(lists, scores, references=None, metric=None, keep_non_words=False) ->
     for name, column in columns.items():
         _check_length(name, column, "lists", lists)
     collector = ListCollector()
-    for i, (texts, numbers, reference) in enumerate(zip(lists, *columns.values(), strict=True)):
+    for i, (texts, numbers, reference, more) in enumerate(
+        zip(lists, *columns.values(), strict=True)
+    ):
         texts = as_texts(texts, f"lists[{i}]")
         if numbers is None:
             numbers = [None] * len(texts)
         numbers = as_list(numbers, f"scores[{i}]", "numbers")
         _check_length(f"scores[{i}]", numbers, f"lists[{i}]", texts)
+        more = {name: list(values) for name, values in (more or {}).items()}
+        for name, values in more.items():
+            _check_length(f"features[{i}][{name!r}]", values, f"lists[{i}]", texts)
         with located(f"lists[{i}]"):
-            pairs = zip(texts, numbers, strict=True)
-            hypotheses = [Hypothesis(text, parse_score(number)) for text, number in pairs]
+            named = [
+                {name: parse_number(values[j], name) for name, values in more.items()}
+                for j in range(len(texts))
+            ]
+            hypotheses = [
+                Hypothesis(text, parse_score(number), features=own)
+                for text, number, own in zip(texts, numbers, named, strict=True)
+            ]
             collector.add(str(i), hypotheses, reference)
     found, notes = plain_lists(
         collector.take(), keep_non_words or getattr(metric, "name", "") in ("BLEU", "chrF", "TER")

@@ -1,6 +1,5 @@
 """Reranks a file of N-best lists: read, score every text once, tune, decide, report, write."""
 
-import contextlib
 import io
 import itertools
 import sys
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import tta
+from tta.atomic import Together
 from tta.data.nbest.files import NBestFile, read_nbest
 from tta.data.text.files import shown_path
 from tta.data.text.lines import iter_lines
@@ -113,7 +113,7 @@ def rerank_files(
         known = first if len(loaded) == 1 else None
         return known or tta.load(model, **options_of(model, levels, options))
 
-    with contextlib.ExitStack() as stack:
+    with Together() as stack:
         outputs = open_outputs(stack, config, test_file)
         parts = [part.compared(metric, config.metric != "none", losses) for part in parts]
         features = set.intersection(*(set(one.lists.features) for one in parts))

@@ -2,7 +2,6 @@
 
 import contextlib
 import hashlib
-import json
 import math
 import re
 import sys
@@ -28,7 +27,7 @@ from tta.errors import InputError
 from tta.names import POOLING
 from tta.scoring.scorers.config import ROW_FIELDS, FitPoolingConfig, ScoreConfig
 from tta.scoring.scorers.inference.reading import MAX_TEXTS, NEARLY_ALL, language_notes
-from tta.scoring.scorers.inference.shards import Shard, Shards
+from tta.scoring.scorers.inference.shards import Shard, Shards, shard_line
 from tta.scoring.scorers.inference.stream import Block, read_blocks, score_stream
 from tta.scoring.scorers.pooling import fit_pooling
 from tta.scoring.scorers.rows import row_maker, scored_words
@@ -134,9 +133,9 @@ def score_file(config: ScoreConfig, model: str | None = None, **load_options: An
                 lm.check_perplexity()
             signature, normalizer, notes = lm.signature, lm.normalizer, lm.notes
             scored = _score(lm, config, reader, blocks if shard is None else shard.own(blocks))
-        write = row_writer(file, output_file) if shard is None else _exact_writer(file)
-        if shard is None:
-            write = row_maker(write, config, output_file, paths)
+        write: Any = row_maker(row_writer(file, output_file), config, output_file, paths)
+        if shard is not None:
+            write = lambda row: file.write(shard_line(row))  # noqa: E731
         if shard is not None:
             write({"shard": str(shard), **run, "signature": signature, "normalizer": normalizer})
         report = ScoreReport(signature=signature, normalizer=normalizer, output_file=output_file)
@@ -152,11 +151,6 @@ def score_file(config: ScoreConfig, model: str | None = None, **load_options: An
         if config.words and _BOTH_SIDES.search(signature):
             report.notes.append("each word is scored given the words on both sides of it")
     return report
-
-
-def _exact_writer(file):
-    """Writes JSON lines with all digits of the numbers, which a merge adds up."""
-    return lambda row: file.write(json.dumps(row) + "\n")
 
 
 def _run(config, paths, model, load_options):

@@ -14,7 +14,9 @@ from tta.scoring.scorers.scorer import Scorer, TokenScores
 
 Row = Mapping[str, Any]
 _LOGS = "score", "log_probabilities", "word_log_probabilities"
-_BITS = dict(zip(_LOGS, ("surprisal", "surprisals", "word_surprisals"), strict=True))
+_BITS: dict[str, str] = dict(
+    zip(_LOGS, ("surprisal", "surprisals", "word_surprisals"), strict=True)
+)
 _OWN = {"file", "sentence", "text", "word_number", "word", "log_probability", "surprisal"}
 
 

@@ -1,80 +1,93 @@
-"""The routes of the service, the page of tta demo, and numbers and times for Prometheus."""
+"""The routes of the service."""
 
-import json
-from collections.abc import Callable, Collection
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import fastapi
+import numpy as np
 from fastapi.exceptions import RequestValidationError
-from prometheus_client import (
-    CONTENT_TYPE_PLAIN_0_0_4,
-    CollectorRegistry,
-    Counter,
-    Histogram,
-    generate_latest,
-)
+from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
 import tta
 from tta.errors import InputError
 from tta.scoring.combining.levels import Levels
-from tta.scoring.reports.page import CONFIDENCES, LEVELS, style
+from tta.scoring.metrics.correlation import cosine
 from tta.scoring.scorers.scorer import Scorer
 from tta.scoring.server import forms
 from tta.scoring.server.batching import Batcher, BusyError
 from tta.scoring.server.config import ServerConfig
-from tta.scoring.server.guard import Guard
-from tta.scoring.server.service import GivenList, Service, check_texts, embeddings
+from tta.scoring.server.guard import Guard, failure
+from tta.scoring.server.meters import Meters
+from tta.scoring.server.pages import demo_page, docs_page
+from tta.scoring.server.service import (
+    GivenLists,
+    Service,
+    check_dimensions,
+    check_texts,
+    compared_size,
+    embeddings,
+    given_texts,
+    words_of,
+)
+
+LONG = 8192  # bytes, the size of an item that takes longer than a slice
 
 _PATHS = {
-    *("/", "/health", "/metrics", "/openapi.json"),
-    *(f"/v1/{name}" for name in ("embeddings", "models", "rerank", "score", "score_tokens")),
+    *("/", "/docs", "/health", "/metrics", "/openapi.json", "/v1/embeddings", "/v1/models"),
+    *("/v1/rerank", "/v1/score", "/v1/score_tokens", "/v1/similarity"),
 }
-PAGE = Path(__file__).parent / "templates" / "demo.html"
 _FAILURES: dict[int | str, dict[str, Any]] = {
     status: {"model": forms.ProblemAnswer, "description": what}
     for status, what in {
         400: "The request is malformed, or breaks a limit of the model.",
+        401: "The service has a key, and the request has not.",
         403: "The Host is unknown.",
         408: "The request did not arrive in time.",
         413: "The body is too large.",
         415: "The body is not application/json.",
+        500: "The code failed; the log says where.",
         503: "Too many requests wait, or there was no answer in time.",
     }.items()
 }
 
 
 def make_app(lm: Scorer, config: ServerConfig) -> fastapi.FastAPI:
-    """The service of a model, an ASGI application. The first one of `Levels` scores texts.
+    """The service of a model, an ASGI application; `state.observe` is that of its `Meters`.
+
+    The first one of `Levels` scores texts.
 
     Raises:
-        InputError: the model has no scores.
+        InputError: the model has no scores, or not the representation of the config.
     """
     reranker, lm = lm, lm.models[0] if isinstance(lm, Levels) else lm
     signature, of_lists = lm.signature, reranker.signature  # digests of all weights
-    service, meters = Service(lm, reranker), Meters(_PATHS)
-    batcher = Batcher(config.batch_texts, config.max_waiting_texts, meters.batches.observe)
-    page = PAGE.read_text(encoding="utf-8").replace("{{ style }}", style())
-    page = page.replace("{{ levels }}", json.dumps([LEVELS, CONFIDENCES]))
+    service = Service(lm, reranker, config.representation)
+    limits = config.max_texts, config.max_characters
+    meters = Meters(_PATHS, lambda: sum(lane.num_waiting for lane in lanes), config.access_log)
+    # What cannot be cut, a long text or the comparisons of a long list, holds up its own kind only.
+    lanes = [Batcher(config.batch_texts, meters.batches.observe) for _ in range(3)]
+    short, long_texts, long_lists = lanes
 
     # Requests are joined if their function is the same object.
     score, score_tokens = service.score, service.score_tokens
     encode, rerank_lists = service.encode, service.rerank
 
-    async def computed(function: Callable[[list[Any]], Any], items: list[Any]) -> Any:
-        return await batcher.run(function, items, config.timeout)
-
-    async def of_texts(function: Callable[[list[Any]], Any], texts: list[str]) -> Any:
-        check_texts(texts, config.max_texts, config.max_characters)
-        return await computed(function, texts)
+    async def of_texts(function: Callable[[list[Any]], Any], texts: list[str]) -> list[Any]:
+        check_texts(texts, *limits)
+        waiting = sum(lane.num_waiting for lane in lanes)
+        if waiting and waiting + len(texts) > config.max_waiting_texts:
+            raise BusyError
+        sizes = [len(text.encode(errors="replace")) + 8 for text in texts]  # and its ends
+        lane = short if max(sizes) <= LONG else long_texts
+        return await lane.run(function, texts, sizes)
 
     app = fastapi.FastAPI(
         title="tta-lm",
         version=tta.__version__,
         description="Scores, reranks and embeds sentences with one language model.",
-        docs_url=None,  # the pages load scripts from other sites
+        docs_url=None,  # the pages load scripts from other sites; /docs is our own
         redoc_url=None,
     )
 
@@ -97,23 +110,30 @@ def make_app(lm: Scorer, config: ServerConfig) -> fastapi.FastAPI:
         found = await of_texts(score_tokens, request.texts)
         return JSONResponse({"results": [one.to_dict() for one in found], "signature": signature})
 
-    @post("/v1/rerank", forms.ListAnswer)
+    @post("/v1/rerank", forms.ListAnswer | forms.ListsAnswer)
     async def reranked(request: forms.ListRequest) -> Response:
-        """Reranks an N-best list."""
-        check_texts(request.hypotheses, config.max_texts, config.max_characters)
+        """Reranks an N-best list, or several."""
+        lists, keep = request.all_lists(), request.keep_non_words
+        check_texts([text for one in lists for text in one.hypotheses], *limits)
         weights = request.weights and request.weights.to_weights()
-        given = request.model_dump(exclude={"weights"})
-        one = GivenList(weights=weights, **given)
-        [found] = await computed(rerank_lists, [one])
+        words = words_of(lists, keep)
+        known = dict(zip(words, await of_texts(score_tokens, words), strict=True))
+        phrases = request.phrases, request.phrases_weight
+        given, size = GivenLists(lists, weights, keep, known, *phrases), compared_size(lists)
+        lane = short if size <= LONG else long_lists
+        [found] = await lane.run(rerank_lists, [given], [size])
+        if request.lists is None:
+            found |= found.pop("lists")[0]
         return JSONResponse(found | {"signature": of_lists})
 
     @post("/v1/embeddings", forms.EmbeddingsAnswer)
     async def vectors(request: forms.EmbeddingsRequest) -> Response:
-        """The vectors of texts, in OpenAI's form."""
+        """The vectors of texts, of length 1, in OpenAI's form."""
         if request.model not in (None, lm.name):
             raise HTTPException(404, f"the model of this service is {lm.name}")
-        texts = [request.input] if isinstance(request.input, str) else request.input
+        texts = given_texts(request.input)
         found = await of_texts(encode, texts)
+        check_dimensions(request.dimensions, found[0][0])
         count = sum(number for _, number in found)
         return JSONResponse(
             {
@@ -123,6 +143,17 @@ def make_app(lm: Scorer, config: ServerConfig) -> fastapi.FastAPI:
                 "usage": {"prompt_tokens": count, "total_tokens": count},
             }
         )
+
+    @post("/v1/similarity", forms.Similarities)
+    async def similarities(request: forms.PairsRequest) -> Response:
+        """Compares pairs of texts: the cosine of their vectors, -1 to 1."""
+        texts = list(dict.fromkeys(text for pair in request.pairs for text in pair))
+        check_texts([text for pair in request.pairs for text in pair], *limits)
+        found = dict(zip(texts, await of_texts(encode, texts), strict=True))
+        first, second = ([found[pair[i]][0] for pair in request.pairs] for i in (0, 1))
+        cosines = cosine(np.array(first), np.array(second)).tolist()
+        signed = f"{signature}|similarity:cosine"
+        return JSONResponse({"similarities": cosines, "signature": signed})
 
     @app.get("/v1/models")
     async def models() -> dict[str, Any]:
@@ -142,29 +173,27 @@ def make_app(lm: Scorer, config: ServerConfig) -> fastapi.FastAPI:
 
     @app.get("/", include_in_schema=False)
     async def demo() -> Response:
-        return HTMLResponse(page)
+        return HTMLResponse(demo_page())
+
+    @app.get("/docs", include_in_schema=False)
+    async def docs() -> Response:
+        return HTMLResponse(docs_page(app.openapi()))
 
     _handle_failures(app)
     for route in app.openapi()["paths"].values():  # kept, and changed in place
         for method in route.values():
             method["responses"].pop("422", None)  # FastAPI's own form, which no request gets
     app.add_middleware(Guard, config=config, observe=meters.observe)
+    app.state.observe = meters.observe
     return app
 
 
 def _handle_failures(app):
-    """Answers each failure in one form, without a traceback."""
-
-    def failure(status, message, kind="invalid_request_error"):
-        return JSONResponse(forms.problem(message, kind), status)
+    """Answers each failure in one form. `Guard` answers those of the code."""
 
     @app.exception_handler(InputError)
     async def of_input(_, error):
         return failure(400, str(error))
-
-    @app.exception_handler(ValueError)
-    async def of_answer(_, error):  # JSON has no NaN
-        return failure(500, "the answer holds a number that is not finite", "server_error")
 
     @app.exception_handler(RequestValidationError)
     async def of_form(_, error):
@@ -174,52 +203,8 @@ def _handle_failures(app):
 
     @app.exception_handler(HTTPException)
     async def of_http(_, error):
-        return failure(error.status_code, error.detail)
+        return failure(error.status_code, error.detail, error.headers)
 
     @app.exception_handler(BusyError)
     async def of_waiting(_, error):
-        return failure(503, "too many requests wait; try again later", "overloaded_error")
-
-    @app.exception_handler(TimeoutError)
-    async def of_time(_, error):
-        return failure(503, "no answer in time; send fewer texts", "overloaded_error")
-
-
-_BATCH_SIZES = (1, 4, 16, 64, 256, 1024, 4096)
-
-
-class Meters:
-    """The meters of one service.
-
-    Args:
-        paths: those of the routes; all others count as "other".
-
-    Attributes:
-        batches: a histogram of the number of items that the model gets at once.
-    """
-
-    def __init__(self, paths: Collection[str]):
-        registry = CollectorRegistry()
-        self._paths, self._registry = paths, registry
-        self.batches = Histogram(
-            "tta_batch_items",
-            "Items that the model gets at once.",
-            buckets=_BATCH_SIZES,
-            registry=registry,
-        )
-        self._requests = Counter(
-            "tta_requests", "Requests by path and status.", ["path", "status"], registry=registry
-        )
-        self._seconds = Histogram(
-            "tta_request_seconds", "Seconds to the answer.", ["path"], registry=registry
-        )
-
-    def observe(self, path: str, status: int, seconds: float) -> None:
-        """Counts a request."""
-        path = path if path in self._paths else "other"
-        self._requests.labels(path, status).inc()
-        self._seconds.labels(path).observe(seconds)
-
-    def text(self) -> bytes:
-        """All numbers."""
-        return generate_latest(self._registry)
+        return failure(503, "too many requests wait; try again later")

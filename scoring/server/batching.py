@@ -1,117 +1,135 @@
-"""Joins requests that wait for the model, which scores many texts faster than one by one."""
+"""Shares the model between requests: it works in slices, and short requests go between."""
 
 import asyncio
-from collections import deque
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, TypeAlias
 
 Function: TypeAlias = Callable[[list[Any]], Sequence[Any]]
 
+SLICE_SECONDS = 0.1
+_FIRST_ROOM, _LEAST_ROOM = 4096, 1024  # bytes, the sizes of texts
+
 
 class BusyError(Exception):
-    """More items wait than the batcher takes."""
+    """More items wait than the service takes."""
 
 
 @dataclass(eq=False)
 class _Call:
     function: Function
     items: Sequence[Any]
-    result: "asyncio.Future[Sequence[Any]]"
+    sizes: Sequence[int]
+    result: "asyncio.Future[list[Any]]"
+    results: list[Any] = field(default_factory=list)
+
+    @property
+    def left(self) -> int:
+        """The size of the items without a result."""
+        return sum(self.sizes[len(self.results) :])
 
 
 class Batcher:
     """Calls functions of items in one thread, with the items of several requests at once.
 
-    While the thread works, requests gather; those that come first go together with the later ones
-    of the same function. So nobody waits for a batch to fill.
+    Its work is cut into slices of about `SLICE_SECONDS`; their size follows the time of the last
+    ones. Half of a slice is for the request that waits longest, so that each makes progress. The
+    rest is for those with the least left, so that a short one need not wait for a long one. A
+    request that is cancelled, because its client has left or its time is over, gets no more slices.
 
     Args:
-        batch_items: how many items a call gets at most, unless one request has more.
-        max_waiting: how many items may wait.
-        on_batch: called with the number of items of each call.
+        max_items: how many items a slice has at most.
+        on_batch: called with the number of items of each call of a function.
     """
 
-    def __init__(self, batch_items: int, max_waiting: int, on_batch: Callable[[int], None]):
-        self._batch_items, self._max_waiting, self._on_batch = batch_items, max_waiting, on_batch
-        self._waiting: deque[_Call] = deque()
-        self._num_waiting = 0
+    def __init__(self, max_items: int, on_batch: Callable[[int], None]):
+        self._max_items, self._on_batch = max_items, on_batch
+        self._calls: list[_Call] = []
+        self._room: float = _FIRST_ROOM
         self._thread = ThreadPoolExecutor(1)
         self._worker: asyncio.Task[None] | None = None
 
-    async def run(self, function: Function, items: Sequence[Any], timeout: float) -> Sequence[Any]:
+    @property
+    def num_waiting(self) -> int:
+        """The number of items without a result."""
+        return sum(len(call.items) - len(call.results) for call in self._calls)
+
+    async def run(
+        self, function: Function, items: Sequence[Any], sizes: Sequence[int]
+    ) -> list[Any]:
         """The function's result of each item, in order.
 
         Args:
             function: n items -> n results; the result of an item does not depend on the others. It
                 is the same object in requests that may be joined.
             items: n items.
-            timeout: seconds.
+            sizes: of each item, in bytes of text or in what takes as much time.
 
         Raises:
-            BusyError: too many items wait already.
-            TimeoutError: there is no result in time.
-            Exception: what the function raises for these items.
+            Exception: what the function raises for one of these items.
         """
-        if self._num_waiting and self._num_waiting + len(items) > self._max_waiting:
-            raise BusyError
-        call = _Call(function, items, asyncio.get_running_loop().create_future())
-        self._waiting.append(call)
-        self._num_waiting += len(items)
+        call = _Call(function, items, sizes, asyncio.get_running_loop().create_future())
+        self._calls.append(call)
         if self._worker is None or self._worker.done():
             self._worker = asyncio.create_task(self._work())
         try:
-            return await asyncio.wait_for(call.result, timeout)
-        except asyncio.TimeoutError:  # a class of its own before Python 3.11
-            raise TimeoutError from None
+            return await call.result
+        finally:  # also of a request that is cancelled
+            self._calls.remove(call)
 
     async def _work(self):
-        """Takes calls until none waits."""
-        while calls := self._take():
-            try:
-                results = await self._call(calls)
-            except Exception as error:
-                if len(calls) == 1:
-                    _set(calls[0], error=error)
-                    continue
-                for call in calls:  # the error is that of one request
-                    try:
-                        _set(call, await self._call([call]))
-                    except Exception as own:
-                        _set(call, error=own)
-                continue
-            start = 0
-            for call in calls:
-                _set(call, results[start : start + len(call.items)])
-                start += len(call.items)
-
-    async def _call(self, calls):
-        items = [item for call in calls for item in call.items]
-        self._on_batch(len(items))
+        """Computes slices until no call waits."""
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._thread, calls[0].function, items)
+        while calls := [call for call in self._calls if not call.result.done()]:
+            counts, start = self._slice(calls), time.perf_counter()
+            used = 0
+            for function in {call.function: None for call in counts}:
+                own = [call for call in counts if call.function is function]
+                places = [slice(len(c.results), len(c.results) + counts[c]) for c in own]
+                parts = [c.items[place] for c, place in zip(own, places, strict=True)]
+                used += sum(sum(c.sizes[place]) for c, place in zip(own, places, strict=True))
+                self._on_batch(sum(map(len, parts)))
+                found = await loop.run_in_executor(self._thread, _results, function, parts)
+                for call, result in zip(own, found, strict=True):
+                    _add(call, result)
+            if self._room / 2 <= used <= self._room:
+                change = SLICE_SECONDS / max(time.perf_counter() - start, 1e-6)
+                self._room = max(_LEAST_ROOM, self._room * min(2, max(0.5, change)))
 
-    def _take(self):
-        """Removes the next calls: the first, and others of its function while there is room."""
-        taken, left, room = [], deque(), self._batch_items
-        for call in self._waiting:
-            if call.result.done():  # it took too long, or the client is gone
-                self._num_waiting -= len(call.items)
-            elif not taken or (call.function is taken[0].function and len(call.items) <= room):
-                taken.append(call)
-                room -= len(call.items)
-                self._num_waiting -= len(call.items)
-            else:
-                left.append(call)
-        self._waiting = left
-        return taken
+    def _slice(self, calls) -> dict[_Call, int]:
+        """How many of their next items the calls get, at least one in all."""
+        counts, room, number = {}, self._room, self._max_items
+        oldest, by_size = calls[0], sorted(calls, key=lambda call: call.left)
+        for call, most in [(oldest, room / 2), *((call, room) for call in by_size)]:
+            start = len(call.results) + counts.get(call, 0)
+            most, before = min(most, room), room
+            for size in call.sizes[start:]:
+                if not number or (counts and before - room + size > most):
+                    break
+                counts[call] = counts.get(call, 0) + 1
+                room, number = room - size, number - 1
+        return counts
 
 
-def _set(call, result=None, error=None):
+def _results(function, parts) -> list[Any]:
+    """The results of each part, or its exception, which is that of one request."""
+    try:
+        results = iter(function([item for part in parts for item in part]))
+        return [list(islice(results, len(part))) for part in parts]
+    except Exception as error:
+        return [error] if len(parts) == 1 else [_results(function, [one])[0] for one in parts]
+
+
+def _add(call, found):
+    """Adds results to a call, or ends it."""
     if call.result.done():
         return
-    if error is None:
-        call.result.set_result(result)
-    else:
-        call.result.set_exception(error)
+    if isinstance(found, Exception):
+        call.result.set_exception(found)
+        return
+    call.results += found
+    if len(call.results) == len(call.items):
+        call.result.set_result(call.results)

@@ -2,12 +2,18 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from tta.scoring.combining.weights import RerankWeights
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Texts = Annotated[list[str], Field(min_length=1)]
+
+_NO_SEARCH = (
+    "this route orders the hypotheses of a recogniser or translator; it ranks no documents by a "
+    "query: compare pairs of them with /v1/similarity"
+)
 
 
 class _Body(BaseModel):
@@ -64,12 +70,26 @@ class Weights(_Body):
         return RerankWeights(**given, scale=float("inf") if scale is None else scale)
 
 
-class ListRequest(_Body):
+class OneList(_Body):
     """An N-best list."""
 
     hypotheses: Texts = Field(description="best first, if there are no scores")
     scores: list[Number] | None = Field(
         None, description="first-pass scores: natural logs, higher is better"
+    )
+    features: dict[str, list[Number]] = Field(
+        {}, description="further first-pass scores by name, for weights that name them"
+    )
+
+
+class ListRequest(OneList):
+    """An N-best list, or several in `lists`."""
+
+    hypotheses: Texts | None = Field(
+        None, description=OneList.model_fields["hypotheses"].description
+    )
+    lists: Annotated[list[OneList], Field(min_length=1)] | None = Field(
+        None, description="several lists, whose answer is `lists`; guessed weights fit them all"
     )
     weights: Weights | None = Field(None, description="null: guessed from the scores")
     keep_non_words: bool = Field(False, description="whether <eps>, [noise] and others are words")
@@ -79,6 +99,28 @@ class ListRequest(_Body):
     phrases_weight: Number | None = Field(
         None, ge=0, le=100, description="of a word of them, in standard deviations; null: guessed"
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _is_no_search(cls, body: Any) -> Any:
+        """Services that search have a route of this name, too."""
+        if isinstance(body, dict) and {"query", "documents"} & body.keys():
+            raise PydanticCustomError("search", "{rule}", {"rule": _NO_SEARCH})
+        return body
+
+    @model_validator(mode="after")
+    def _is_one(self) -> "ListRequest":
+        alone = self.hypotheses, self.scores, self.features or None
+        if self.hypotheses is None if self.lists is None else any(x is not None for x in alone):
+            rule = "hypotheses: Field required, or lists in place of all three"
+            raise PydanticCustomError("one", "{rule}", {"rule": rule})
+        return self
+
+    def all_lists(self) -> list[OneList]:
+        """The lists, or the one."""
+        if self.lists is not None:
+            return self.lists
+        return [OneList.model_construct(**{n: getattr(self, n) for n in OneList.model_fields})]
 
 
 class RankedHypothesis(_Body):
@@ -102,14 +144,27 @@ class SureWord(_Body):
     rival_probability: float
 
 
-class ListAnswer(_Body):
+class RankedList(_Body):
     """The hypotheses in their new order, best first."""
 
     hypotheses: list[RankedHypothesis]
     words: list[SureWord]
+
+
+class _Reranked(_Body):
     weights: Weights
     notes: list[str] = Field(description="such as scores that look like costs")
     signature: str
+
+
+class ListAnswer(RankedList, _Reranked):
+    """The hypotheses in their new order, best first."""
+
+
+class ListsAnswer(_Reranked):
+    """The lists of a request with `lists`."""
+
+    lists: list[RankedList]
 
 
 class EmbeddingsRequest(BaseModel):
@@ -117,11 +172,27 @@ class EmbeddingsRequest(BaseModel):
 
     model_config = ConfigDict(strict=True)
 
-    input: str | Texts
+    input: str | Texts | list[int] | list[list[int]] = Field(description="token ids are refused")
     model: str | None = Field(None, description="the name of this service's model")
+    dimensions: int | None = Field(None, description="the model's own number, if given")
     encoding_format: Literal["float", "base64"] = Field(
         "float", description="base64: float32, little-endian"
     )
+
+
+class PairsRequest(_Body):
+    """Pairs of texts to compare."""
+
+    pairs: Annotated[
+        list[Annotated[list[str], Field(min_length=2, max_length=2)]], Field(min_length=1)
+    ]
+
+
+class Similarities(_Body):
+    """One number per pair: the cosine of the texts' vectors, 0 for a text without a vector."""
+
+    similarities: list[float]
+    signature: str
 
 
 class Embedding(_Body):
@@ -169,6 +240,7 @@ class Health(_Body):
     signature: str
 
 
-def problem(message: str, kind: str = "invalid_request_error") -> dict[str, Any]:
+def problem(message: str, status: int) -> dict[str, Any]:
     """The content of a `ProblemAnswer`."""
-    return {"error": {"message": message, "type": kind}}
+    kinds = {401: "authentication_error", 500: "server_error", 503: "overloaded_error"}
+    return {"error": {"message": message, "type": kinds.get(status, "invalid_request_error")}}

@@ -1,21 +1,32 @@
 """Runs the service in uvicorn, with bounds on connections that uvicorn leaves open."""
 
 import asyncio
+import functools
+import multiprocessing
 import os
+import signal
 import socket
+import tempfile
 from collections.abc import Callable
-from typing import Any
+from http import HTTPStatus
+from types import FrameType
+from typing import Any, ClassVar
 
+import fastapi
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.supervisors import Multiprocess
 
 from tta.errors import InputError
 from tta.scoring.scorers.scorer import Scorer
 from tta.scoring.server.app import make_app
 from tta.scoring.server.config import ServerConfig
+from tta.scoring.server.guard import failure
+from tta.scoring.server.meters import Answered
 
 MAX_HEAD_BYTES = 1 << 16  # of the first line and the headers
 MAX_CONNECTIONS = 1000
+MAX_UNREAD_BYTES = 1 << 24  # of all answers that clients do not read
 
 
 class Server(uvicorn.Server):
@@ -27,6 +38,7 @@ class Server(uvicorn.Server):
         lm: a model that gives scores.
         config: the address and the limits.
         on_start: called with the address once requests are answered.
+        load: gives the model in each of several workers; it can be pickled.
 
     Attributes:
         address: http://host:port/.
@@ -35,34 +47,90 @@ class Server(uvicorn.Server):
         InputError: the model has no scores, or the address cannot be used.
     """
 
-    def __init__(self, lm: Scorer, config: ServerConfig, on_start: Callable[[str], None]):
-        app, self._on_start = make_app(lm, config), on_start
+    def __init__(
+        self,
+        lm: Scorer,
+        config: ServerConfig,
+        on_start: Callable[[str], None],
+        load: Callable[[], Scorer] | None = None,
+    ):
+        app: Any = make_app(lm, config)
+        self._on_start = on_start
         self._socket = _listening(config.host, config.port)
         port = self._socket.getsockname()[1]
         self.address = f"http://{f'[{config.host}]' if ':' in config.host else config.host}:{port}/"
+        if config.workers > 1:
+            app = functools.partial(_work, load, config, multiprocessing.Value("i"))
         super().__init__(
-            uvicorn.Config(
+            _Config(
                 app,
-                http=_protocol(config.timeout),
+                factory=config.workers > 1,
+                workers=config.workers,
+                http=Bounded,
                 ws="none",
                 lifespan="off",
                 log_config=None,
                 log_level="error",  # not of malformed requests
                 access_log=False,
                 server_header=False,
-                limit_concurrency=MAX_CONNECTIONS,
+                proxy_headers=False,  # a log has the address that a connection has
                 timeout_graceful_shutdown=max(1, round(config.timeout)),
             )
         )
+        self.config.timeout = config.timeout  # pyright: ignore[reportAttributeAccessIssue]
 
     def run(self, sockets: list[socket.socket] | None = None) -> None:
-        """Answers until SIGTERM, Ctrl-C, or `should_exit`."""
+        """Answers until SIGTERM, Ctrl-C, or `should_exit`. A second Ctrl-C does not wait.
+
+        Raises:
+            KeyboardInterrupt: after a second Ctrl-C.
+        """
+        if self.config.workers > 1:
+            with tempfile.TemporaryDirectory() as folder:  # the numbers of all workers
+                os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
+                _Workers(self.config, [self._socket], lambda: self._on_start(self.address)).run()
+            return
         super().run(sockets or [self._socket])
+        if self.force_exit:
+            raise KeyboardInterrupt
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """As in uvicorn, which calls it."""
         await super().startup(sockets)
         self._on_start(self.address)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Asks the server to end. uvicorn would raise the signal again, as if it had failed."""
+        self.force_exit = self.should_exit and sig == signal.SIGINT
+        self.should_exit = True
+
+
+class _Config(uvicorn.Config):
+    timeout: float = 0.0  # `ServerConfig.timeout`
+
+
+class _Workers(Multiprocess):
+    """uvicorn's supervisor, which starts workers again that have died."""
+
+    def __init__(self, config, sockets, on_start):
+        super().__init__(config, sockets)
+        self._on_start = on_start
+
+    def init_processes(self) -> None:
+        super().init_processes()
+        if all(one.wait_until_ready(600, self.should_exit) for one in self.processes):
+            self._on_start()
+
+
+def _work(load, config, turn) -> fastapi.FastAPI:
+    """The application of a worker, which takes its share of the cores."""
+    with turn.get_lock():
+        number, turn.value = turn.value, turn.value + 1
+    if hasattr(os, "sched_setaffinity"):  # only Linux has it
+        cores = sorted(os.sched_getaffinity(0))
+        start = number % min(config.workers, len(cores))
+        os.sched_setaffinity(0, cores[start :: config.workers])
+    return make_app(load(), config)
 
 
 def _listening(host, port):
@@ -78,46 +146,104 @@ def _listening(host, port):
         raise InputError(f"{rule}; choose another --port or --host", f"{host}:{port}") from error
 
 
-def _protocol(timeout: float) -> type[asyncio.Protocol]:
-    """uvicorn's protocol, which closes connections whose headers are late or too long."""
+class Bounded(HttpToolsProtocol):
+    """uvicorn's protocol, with bounds on headers, on unread answers and on connections.
 
-    class Bounded(HttpToolsProtocol):
-        late: Any = None  # the timer, while headers are awaited
-        num_bytes = 0
+    It closes connections whose headers are late or too long, and those whose clients do not read
+    an answer in time. Beyond `MAX_UNREAD_BYTES`, the one that has waited longest for its reader is
+    closed at once.
+    """
 
-        def connection_made(self, transport: Any) -> None:
-            super().connection_made(transport)
-            self._await_headers()
+    config: _Config
+    late: asyncio.TimerHandle | None = None  # the timer, while headers are awaited
+    unread: asyncio.TimerHandle | None = None  # the timer, while the client does not read
+    num_bytes = 0
+    _slow: ClassVar[list["Bounded"]] = []  # whose clients do not read, the oldest first
 
-        def _await_headers(self):
-            if self.late is None:
-                self.late, self.num_bytes = self.loop.call_later(timeout, self._close), 0
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._await_headers()
 
-        def _close(self):
+    def _await_headers(self):
+        if self.late is None:
+            self.late, self.num_bytes = self.loop.call_later(self.config.timeout, self._close), 0
+
+    def _close(self):
+        self.late = None
+        if self.num_bytes and not self._is_answering():
+            self._refuse(408, f"the headers took more than {self.config.timeout:g} seconds")
+        self.transport.close()
+
+    def _is_answering(self):
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def data_received(self, data: bytes) -> None:
+        self.num_bytes += len(data)
+        super().data_received(data)
+        if self.late is not None and self.num_bytes > MAX_HEAD_BYTES:
+            self._refuse(431, f"a request has at most {MAX_HEAD_BYTES:,} bytes of headers")
+
+    def send_400_response(self, msg: str) -> None:
+        """As in uvicorn, which calls it for what is not HTTP."""
+        self._refuse(400, msg)
+
+    def _refuse(self, status, rule):
+        """Answers without the application, and closes the connection."""
+        if self.transport.is_closing():
+            return
+        answer = failure(status, rule, {"connection": "close"})
+        lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}".encode()]
+        lines += [b"%b: %b" % header for header in answer.raw_headers]
+        self.transport.write(b"\r\n".join([*lines, b"", bytes(answer.body)]))
+        self.transport.close()
+        client = self.client[0] if self.client else "-"
+        app: Any = self.config.loaded_app
+        app.state.observe(Answered(client, status=status, sent=len(answer.body)))
+
+    def on_message_begin(self) -> None:
+        self._await_headers()
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        self._headers_arrived()
+        is_full = len(self.connections) > MAX_CONNECTIONS
+        self.app = _full if is_full else self.config.loaded_app
+        super().on_headers_complete()
+
+    def _headers_arrived(self):
+        if self.late is not None:
+            self.late.cancel()
             self.late = None
-            self.transport.close()
 
-        def data_received(self, data: bytes) -> None:
-            self.num_bytes += len(data)
-            super().data_received(data)
-            if self.late is not None and self.num_bytes > MAX_HEAD_BYTES:
-                self.transport.close()
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self.unread = self.loop.call_later(self.config.timeout, self._cut)
+        self._slow.append(self)
+        while sum(one.transport.get_write_buffer_size() for one in self._slow) > MAX_UNREAD_BYTES:
+            self._slow[0]._cut()
 
-        def on_message_begin(self) -> None:
-            self._await_headers()
-            super().on_message_begin()
+    def _cut(self):
+        """Drops the answer, which the client does not read."""
+        self._was_read()
+        self.transport.abort()
 
-        def on_headers_complete(self) -> None:
-            self._headers_arrived()
-            super().on_headers_complete()
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._was_read()
 
-        def _headers_arrived(self):
-            if self.late is not None:
-                self.late.cancel()
-                self.late = None
+    def _was_read(self):
+        if self.unread is not None:
+            self.unread.cancel()
+            self.unread = None
+            self._slow.remove(self)
 
-        def connection_lost(self, exc: Exception | None) -> None:
-            self._headers_arrived()
-            super().connection_lost(exc)
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._headers_arrived()
+        self._was_read()
+        super().connection_lost(exc)
 
-    return Bounded
+
+async def _full(scope, receive, send):
+    """The application of connections that are too many."""
+    rule = f"more than {MAX_CONNECTIONS:,} connections; try again later"
+    await failure(503, rule, {"connection": "close"})(scope, receive, send)

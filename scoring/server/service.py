@@ -2,7 +2,7 @@
 
 import base64
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,24 +12,20 @@ from tta.errors import InputError
 from tta.scoring.combining.levels import Levels
 from tta.scoring.combining.weights import RerankWeights
 from tta.scoring.reranking.in_memory import confidence, rerank
+from tta.scoring.scorers.pooling import of_length_1
 from tta.scoring.scorers.scorer import Scorer, TokenScores
-from tta.scoring.server.forms import RankedHypothesis, Weights
+from tta.scoring.server.forms import OneList, RankedHypothesis, Weights
 
 
-class GivenList(NamedTuple):
-    """An N-best list to rerank; see `tta.rerank`."""
+class GivenLists(NamedTuple):
+    """N-best lists to rerank together; see `tta.rerank`. `known`: token scores of texts."""
 
-    hypotheses: Sequence[str]
-    scores: Sequence[float] | None
+    lists: Sequence[OneList]
     weights: RerankWeights | None
-    keep_non_words: bool = False
+    keep_non_words: bool
+    known: Mapping[str, TokenScores]
     phrases: Sequence[str] | None = None
     phrases_weight: float | None = None
-
-    @property
-    def words(self) -> list[str]:
-        """The hypotheses as `tta.rerank` reads them."""
-        return plain_texts(self.hypotheses, self.keep_non_words)[0]
 
 
 class Service:
@@ -40,14 +36,17 @@ class Service:
     Args:
         lm: a model.
         reranker: that of lists: the same, or `Levels` of it and another one.
+        representation: of `encode`; None is the model's first.
 
     Raises:
-        InputError: the model has no scores.
+        InputError: the model has no scores, or not this representation.
     """
 
-    def __init__(self, lm: Scorer, reranker: Scorer):
+    def __init__(self, lm: Scorer, reranker: Scorer, representation: str | None = None):
         lm.score_tokens(["a"])
-        self.lm, self.reranker = lm, reranker
+        if representation is not None:
+            lm.choose_representation(representation)
+        self.lm, self.reranker, self._representation = lm, reranker, representation
 
     def score(self, texts: list[str]) -> list[tuple[float, int, int]]:
         """The score (natural log), the number of tokens and of unknown words of each text."""
@@ -60,20 +59,24 @@ class Service:
         return self.lm.score_tokens(texts)
 
     def encode(self, texts: list[str]) -> list[tuple[np.ndarray, int]]:
-        """The vector of each text, [D] float32, and its number of tokens."""
-        vectors, tokenizer = self.lm.encode(texts), self.lm.tokenizer
+        """The vector of each text, [D] float32 of length 1 or 0, and its number of tokens."""
+        vectors = of_length_1(self.lm.encode(texts, self._representation))
+        tokenizer = self.lm.tokenizer
         if tokenizer is None:
             return [(vector, 0) for vector in vectors]
         return list(zip(vectors, tokenizer.tokenize_flat(texts)[1].tolist(), strict=True))
 
-    def rerank(self, lists: list[GivenList]) -> list[dict[str, Any]]:
-        """Each list as `tta.rerank` orders it: a `ListAnswer` without the signature."""
-        texts = list(dict.fromkeys(text for one in lists for text in one.words))
-        known = KnownScores(self.lm, dict(zip(texts, self.lm.score_tokens(texts), strict=True)))
-        if isinstance(levels := self.reranker, Levels):
-            second = KnownScores(levels.models[1], {})
-            known = Levels(known, second, share=levels.share, best=levels.best)
-        return [_reranked(one, known) for one in lists]
+    def rerank(self, given: list[GivenLists]) -> list[dict[str, Any]]:
+        """The lists of each request as `tta.rerank` orders them: `ListsAnswer`s, not signed."""
+        return [_reranked(one, self._known(one.known)) for one in given]
+
+    def _known(self, scores):
+        """What reranks lists whose token scores are known."""
+        known = KnownScores(self.lm, scores)
+        if not isinstance(levels := self.reranker, Levels):
+            return known
+        second = KnownScores(levels.models[1], {})
+        return Levels(known, second, share=levels.share, best=levels.best)
 
 
 class KnownScores(Scorer):
@@ -84,8 +87,8 @@ class KnownScores(Scorer):
         known: {text: its token scores}.
     """
 
-    def __init__(self, lm: Scorer, known: dict[str, TokenScores]):
-        self.name, self._lm, self._known = lm.name, lm, known
+    def __init__(self, lm: Scorer, known: Mapping[str, TokenScores]):
+        self.name, self._lm, self._known = lm.name, lm, dict(known)
 
     @property
     def signature(self) -> str:
@@ -93,10 +96,11 @@ class KnownScores(Scorer):
         return self._lm.signature
 
     def score_tokens(self, texts: Iterable[str], progress: bool = False) -> list[TokenScores]:
-        """The known token scores."""
-        new = [text for text in texts if text not in self._known]
-        self._known.update(zip(new, self._lm.score_tokens(new) if new else [], strict=True))
-        return [self._known[text] for text in texts]
+        """The known token scores; those of other texts are computed."""
+        listed = list(texts)
+        others = [text for text in dict.fromkeys(listed) if text not in self._known]
+        self._known |= zip(others, self._lm.score_tokens(others), strict=True) if others else ()
+        return [self._known[text] for text in listed]
 
     def count_unknown(self, texts):
         return self._lm.count_unknown(texts)
@@ -109,24 +113,44 @@ class KnownScores(Scorer):
         return self._lm.group_tokens(sentences, scored, texts)
 
 
+def words_of(lists: Iterable[OneList], keep_non_words: bool) -> list[str]:
+    """The distinct hypotheses of lists, as `tta.rerank` reads them."""
+    read = (plain_texts(one.hypotheses, keep_non_words)[0] for one in lists)
+    return list(dict.fromkeys(text for texts in read for text in texts))
+
+
 def _reranked(given, known):
+    texts = [one.hypotheses for one in given.lists]
+    scores = [one.scores for one in given.lists]
+    if scores.count(None) not in (0, len(scores)):
+        raise InputError("some lists have scores, and others have none")
+    scores = None if None in scores else scores
+    features = [one.features for one in given.lists]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        more = given._asdict()
-        texts, scores = more.pop("hypotheses"), more.pop("scores")
-        order = rerank(texts, scores, known, **more)
+        more = {"weights": given.weights, "keep_non_words": given.keep_non_words}
+        more |= {"phrases": given.phrases, "phrases_weight": given.phrases_weight}
+        more["features"] = features if any(features) else None
+        orders = rerank(texts, scores, known, **more)
         sure = confidence(texts, scores, known, **more)
+    return {
+        "lists": [
+            {"hypotheses": _rows(order), "words": [one.to_dict() for one in words]}
+            for order, words in zip(orders, sure, strict=True)
+        ],
+        "weights": _shown(orders[0].weights),
+        "notes": list(dict.fromkeys(str(one.message) for one in caught)),
+    }
+
+
+def _rows(order):
+    """The `RankedHypothesis` of each place of a list."""
     without = [None] * len(order.texts)
     columns = order.texts, order.indices, order.scores, order.lm_scores
     columns += order.posteriors or without, order.expected_losses or without
     columns += (order.rescored or without,)
     names = tuple(RankedHypothesis.model_fields)
-    return {
-        "hypotheses": [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)],
-        "words": [one.to_dict() for one in sure],
-        "weights": _shown(order.weights),
-        "notes": list(dict.fromkeys(str(one.message) for one in caught)),
-    }
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 def _shown(weights: RerankWeights) -> dict[str, Any]:
@@ -148,6 +172,29 @@ def embeddings(vectors: Sequence[np.ndarray], encoding: str) -> list[dict[str, A
         {"object": "embedding", "index": index, "embedding": shown(vector)}
         for index, vector in enumerate(vectors)
     ]
+
+
+def given_texts(given: str | Sequence[Any]) -> list[str]:
+    """The texts of OpenAI's `input`. Raises InputError for the ids of tokens."""
+    texts = [given] if isinstance(given, str) else list(given)
+    if not all(isinstance(one, str) for one in texts):
+        raise InputError(
+            "input holds ids of tokens, of OpenAI's tokenizer: send texts "
+            "(LangChain: OpenAIEmbeddings(check_embedding_ctx_length=False))"
+        )
+    return texts
+
+
+def check_dimensions(wanted: int | None, vector: np.ndarray) -> None:
+    """Raises InputError unless a vector has the wanted number of dimensions."""
+    if wanted not in (None, len(vector)):
+        raise InputError(f"dimensions: the model's vectors have {len(vector)}, and are not cut")
+
+
+def compared_size(lists: Sequence[OneList]) -> int:
+    """What comparing the hypotheses of lists takes, as the size of texts: as words times n."""
+    words = (sum(len(text.split()) + 1 for text in one.hypotheses) for one in lists)
+    return sum(len(one.hypotheses) * n for one, n in zip(lists, words, strict=True)) // 200
 
 
 def check_texts(texts: Sequence[str], max_texts: int, max_characters: int) -> None:

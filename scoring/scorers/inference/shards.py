@@ -7,6 +7,8 @@ these blocks. The merge reads the same blocks and takes each row from its shard.
 """
 
 import json
+import math
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -18,6 +20,26 @@ from tta.scoring.scorers.inference.stream import Block
 _ROW_BYTES = 1 << 28  # a line of the longest sentence with the scores of its tokens
 _HEADER = {"shard": str, "signature": str, "normalizer": str}
 _ROW = {"score": float, "num_tokens": int, "num_unknown": int}
+
+
+_CHECKSUM = ', "crc32": '
+
+
+def shard_line(row: Mapping[str, Any]) -> str:
+    """A line of a shard: all digits of the numbers, which a merge adds up, and a checksum."""
+    body = json.dumps(row)[:-1]
+    return f"{body}{_CHECKSUM}{_crc(body)}}}\n"
+
+
+def _crc(body: str) -> int:
+    return zlib.crc32(body.encode())
+
+
+def _is(value, kind) -> bool:
+    """Whether a value is a text, a finite score, or a count."""
+    if kind is int:
+        return type(value) is int and value >= 0
+    return isinstance(value, kind) and (kind is str or math.isfinite(value))
 
 
 class Shards:
@@ -39,7 +61,7 @@ class Shards:
         shards = [Shard(number, count) for number in range(1, count + 1)]
         self._paths = [shard.path(output_file) for shard in shards]
         self._lines = [enumerate(iter_lines(one, max_bytes=_ROW_BYTES), 1) for one in self._paths]
-        self.run = dict(run)
+        self.run, self._checked = dict(run), set()
         for index, (shard, path) in enumerate(zip(shards, self._paths, strict=True)):
             header = self._next(index, _HEADER)
             for name, value in (self.run | {"shard": str(shard)}).items():
@@ -69,10 +91,15 @@ class Shards:
         if text is None:
             raise InputError("fewer rows than the shard has sentences", self._paths[number])
         try:
-            found = json.loads(text)
-            if all(isinstance(found[name], type) for name, type in kind.items()):
+            body, mark, digits = text.rpartition(_CHECKSUM)
+            if mark:
+                self._checked.add(number)
+            # Shards of earlier versions have no checksums. int refuses NaN and Infinity.
+            is_whole = digits == f"{_crc(body)}}}" if mark else number not in self._checked
+            found = json.loads(f"{body}}}" if mark else text, parse_constant=int)
+            if is_whole and all(_is(found[name], type) for name, type in kind.items()):
                 return found
         except (ValueError, TypeError, LookupError, RecursionError):
             pass
-        rule = f"expected a JSON object with {', '.join(kind)}"
+        rule = f"damaged: expected a JSON object with {', '.join(kind)}, as it was written"
         raise InputError(rule, self._paths[number], line)

@@ -1,10 +1,10 @@
-"""Requests that wait are joined, and each gets its own results or its own error."""
+"""Requests that wait are joined in slices; each gets its own results or its own error."""
 
 import asyncio
 import threading
-import time
 
-from tta.scoring.server.batching import Batcher, BusyError
+from tta.scoring.server import batching
+from tta.scoring.server.batching import Batcher
 
 
 class Work:
@@ -25,27 +25,33 @@ class Work:
         return [-item for item in items]
 
 
-def run(requests, batch_items=8, max_waiting=100, timeout=10.0, free=True):
-    """The work, and what each request (function's name, items) got, a result or an error."""
-    work, sizes = Work(), []
+def run(requests, max_items=8, cancelled=(), room=1000):
+    """The work, and what each request (function's name, items) got, a result or an error.
+
+    Each item has the size 1. The first request is at work before the others come.
+    """
+    work, counts = Work(), []
     functions = {"double": work.double, "negative": work.negative}
 
     async def ask_all():
-        batcher = Batcher(batch_items, max_waiting, sizes.append)
+        batcher = Batcher(max_items, counts.append)
+        batcher._room = room
         tasks = []
         for name, items in requests:
-            tasks.append(asyncio.create_task(batcher.run(functions[name], items, timeout)))
-            while not work.calls:  # the first is at work before the others come
+            call = batcher.run(functions[name], items, [1] * len(items))
+            tasks.append(asyncio.create_task(call))
+            while not work.calls:
                 await asyncio.sleep(0.001)
         await asyncio.sleep(0.01)
-        if free:
-            work.free.set()
-        found = await asyncio.gather(*tasks, return_exceptions=True)
+        for number in cancelled:
+            tasks[number].cancel()
+        await asyncio.sleep(0.01)
         work.free.set()
+        found = await asyncio.gather(*tasks, return_exceptions=True)
+        assert batcher.num_waiting == 0
         return found
 
     found = asyncio.run(ask_all())
-    assert sizes == list(map(len, work.calls))
     return work, found
 
 
@@ -56,12 +62,36 @@ def test_requests_that_wait_go_together_with_those_of_the_same_function():
     assert work.calls == [[1], [2, 3, 5], [4]]
 
 
-def test_a_batch_has_a_size_which_only_one_request_exceeds():
-    work, found = run([("double", [0]), *(("double", [n, n]) for n in (1, 2, 3))], batch_items=4)
-    assert work.calls == [[0], [1, 1, 2, 2], [3, 3]]
-    assert found == [[0], [2, 2], [4, 4], [6, 6]]
-    work, found = run([("double", [0]), ("double", list(range(9)))], batch_items=4)
+def test_a_slice_has_a_number_of_items_at_most():
+    work, found = run([("double", [0]), ("double", list(range(9)))], max_items=4)
     assert found[1] == list(range(0, 18, 2))
+    assert [len(call) for call in work.calls] == [1, 4, 4, 1]
+
+
+def test_short_requests_go_between_the_slices_of_long_ones_and_none_starves(monkeypatch):
+    monkeypatch.setattr(batching, "_LEAST_ROOM", 4)
+    long, other = [*range(100, 120)], [*range(200, 220)]
+    requests = [("double", [0]), ("double", long), ("double", other)]
+    work, found = run([*requests, *(("double", [n]) for n in range(1, 4))], room=4)
+    assert found[1:3] == [[2 * n for n in long], [2 * n for n in other]]
+    assert work.calls[1] == [100, 101, 1, 2]  # half for the oldest, then the shortest
+    assert {3} < set(work.calls[2])
+    assert 102 in work.calls[2]
+
+
+def test_slices_follow_the_time_that_they_take(monkeypatch):
+    for seconds, room in (1e9, 2000), (1e-9, 500):
+        monkeypatch.setattr(batching, "SLICE_SECONDS", seconds)
+        monkeypatch.setattr(batching, "_LEAST_ROOM", 1)
+
+        async def one_slice():
+            batcher = Batcher(5000, lambda number: None)
+            batcher._room = 1000
+            await batcher.run(list, range(900), [1] * 900)
+            await asyncio.sleep(0)
+            return batcher._room
+
+        assert asyncio.run(one_slice()) == room
 
 
 def test_an_error_is_that_of_its_request_alone():
@@ -71,16 +101,8 @@ def test_an_error_is_that_of_its_request_alone():
     assert isinstance(found[2], ValueError)
 
 
-def test_more_than_may_wait_are_refused_and_the_others_answered():
-    _, found = run([("double", [0]), ("double", [1, 2]), ("double", [3])], max_waiting=2)
-    assert found[:2] == [[0], [2, 4]]
-    assert isinstance(found[2], BusyError)
-
-
-def test_late_requests_get_an_error_and_cost_no_work():
-    start = time.monotonic()
-    work, found = run([("double", [0]), ("double", [1])], timeout=0.05, free=False)
-    assert time.monotonic() - start < 5
-    assert [type(one) for one in found] == [TimeoutError, TimeoutError]
-    time.sleep(0.05)
-    assert work.calls == [[0]]
+def test_a_cancelled_request_costs_no_more_work():
+    work, found = run([("double", [*range(8)]), ("double", [9] * 20), ("double", [1])], 4, [0, 1])
+    assert [type(one) for one in found[:2]] == [asyncio.CancelledError] * 2
+    assert found[2] == [2]
+    assert work.calls == [[0, 1, 2, 3], [1]]
