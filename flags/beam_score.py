@@ -9,23 +9,18 @@ Arguments after `--` are passed to Beam.
 """
 
 from tta import cli
-from tta.scoring.reranking.config import BeamScoreConfig, RescoreConfig
+from tta.scoring.reranking.config import BeamScoreConfig
 from tta.scoring.scorers.options import OneModel, RerankOptions
 
 
 def main(
-    config: BeamScoreConfig,
-    model: OneModel,
-    rescore: RescoreConfig,
-    options: RerankOptions,
-    arguments: list[str],
+    config: BeamScoreConfig, model: OneModel, options: RerankOptions, arguments: list[str]
 ) -> None:
     from tta.data.corpus import beam_common  # noqa: F401  reports a missing Beam
     from tta.scoring.reranking.beam import score_files
 
-    names = [model.name, *filter(None, [rescore.rescore_model])]
-    load_options = options.for_work(names, config.nbest_file)
-    info = score_files(config, *rescore.levels([model.name]), arguments, **load_options)
+    load_options = options.for_work([model.name, *config.second], config.nbest_file)
+    info = score_files(config, model.name, arguments, **load_options)
     counts = info["counts"]
     print(
         f"{config.output_dir}: {counts['lists']:,} lists, {counts['hypotheses']:,} hypotheses, "
@@ -34,4 +29,4 @@ def main(
     print(info["signature"])
 
 
-run = cli.command(main, BeamScoreConfig, OneModel, RescoreConfig, RerankOptions, passes_on=True)
+run = cli.command(main, BeamScoreConfig, OneModel, RerankOptions, passes_on=True)

@@ -9,13 +9,12 @@ Open the printed address in a browser; Ctrl-C ends the command. It is a page of 
 
 from tta import cli
 from tta.flags import serve
-from tta.scoring.reranking.config import RescoreConfig
 from tta.scoring.scorers.options import OneModel, ScoreOptions
 from tta.scoring.server.config import ServerConfig
 
 
 def main(config: ServerConfig, model: OneModel, options: ScoreOptions) -> None:
-    serve.main(config, model, RescoreConfig(), options)
+    serve.main(config, model, options)
 
 
 run = cli.command(main, ServerConfig, OneModel, ScoreOptions)

@@ -9,29 +9,24 @@ import sys
 
 from tta import cli
 from tta.scoring.combining.weights import split_lm_weights
-from tta.scoring.reranking.config import RerankConfig, RescoreConfig
+from tta.scoring.reranking.config import RerankConfig
 from tta.scoring.scorers.options import RerankOptions, SeveralModels
 
 
-def check(
-    config: RerankConfig, models: SeveralModels, rescore: RescoreConfig, options: RerankOptions
-) -> None:
+def check(config: RerankConfig, models: SeveralModels, options: RerankOptions) -> None:
     """Raises InputError unless there is one weight per model, and one model for each level."""
-    rescore.levels(models.names_or_none)
+    config.levels(models.names_or_none)
     split_lm_weights(config.lm_weight, len(models.names_or_none))
 
 
-def main(
-    config: RerankConfig, models: SeveralModels, rescore: RescoreConfig, options: RerankOptions
-) -> None:
+def main(config: RerankConfig, models: SeveralModels, options: RerankOptions) -> None:
     from tta.scoring.reranking.rerank import rerank_files
 
     names = models.names_or_none
     files = [path for path in (config.nbest_file, config.dev_nbest_file) if path is not None]
-    used = options.for_work([*names, *filter(None, [rescore.rescore_model])], files)
-    report = rerank_files(config, rescore.levels(names), **used)
+    report = rerank_files(config, names, **options.for_work([*names, *config.second], files))
     outputs = config.output_file, config.scores_file, config.confidence, config.report
     print(report, file=sys.stderr if "-" in outputs else sys.stdout)
 
 
-run = cli.command(main, RerankConfig, SeveralModels, RescoreConfig, RerankOptions, check=check)
+run = cli.command(main, RerankConfig, SeveralModels, RerankOptions, check=check)

@@ -10,23 +10,20 @@ Requests that wait are joined into one batch. GET /openapi.json describes the ro
 
 from tta import cli
 from tta.errors import InputError, install
-from tta.scoring.reranking.config import RescoreConfig
 from tta.scoring.scorers.options import OneModel, ScoreOptions
 from tta.scoring.server.config import ServerConfig
 
 
-def main(
-    config: ServerConfig, model: OneModel, rescore: RescoreConfig, options: ScoreOptions
-) -> None:
+def main(config: ServerConfig, model: OneModel, options: ScoreOptions) -> None:
     try:
         from tta.scoring.combining.levels import load_levels
         from tta.scoring.server.server import Server
     except ModuleNotFoundError as error:
         raise InputError(f"the service needs {error.name}: {install('serve')}") from None
 
-    names = [model.name, *filter(None, [rescore.rescore_model])]
-    lm = load_levels(*rescore.levels([model.name]), **options.for_work(names, []))
+    used = options.for_work([model.name, *config.second], [])
+    lm = load_levels(*config.levels([model.name]), **used)
     Server(lm, config, lambda address: print(f"{address} (Ctrl-C ends)", flush=True)).run()
 
 
-run = cli.command(main, ServerConfig, OneModel, RescoreConfig, ScoreOptions)
+run = cli.command(main, ServerConfig, OneModel, ScoreOptions)

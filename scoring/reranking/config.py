@@ -28,7 +28,49 @@ _REDUCTION = "The language model's score is the sum or the mean of its token sco
 
 
 @dataclass(frozen=True, kw_only=True)
-class RerankConfig(Config):
+class RescoreConfig(Config):
+    """Whether a second model scores the probable hypotheses."""
+
+    rescore_model: str | None = setting(
+        None,
+        "A larger model, as --model, which scores only the hypotheses that --model finds probable; "
+        "the scores of the others are estimated (docs/levels.md).",
+        group=MODEL,
+    )
+    rescore_share: float = setting(
+        0.02,
+        "It scores hypotheses whose posterior is at least this share of the highest in their list, "
+        "and at least three.",
+        0,
+        1,
+    )
+    rescore_best: int = setting(12, "The most hypotheses of a list that it scores.", 1)
+
+    def __post_init__(self):
+        super().__post_init__()
+        for name in ("rescore_share", "rescore_best"):
+            if self.rescore_model is None and getattr(self, name) != getattr(type(self), name):
+                raise InputError(f"{name} needs rescore_model")
+
+    @property
+    def second(self) -> list[str]:
+        """The second model, if there is one."""
+        return [] if self.rescore_model is None else [self.rescore_model]
+
+    def levels(self, models: Sequence[Any]) -> list[Any]:
+        """The models; or one model and the second one as `Levels`, else InputError."""
+        if self.rescore_model is None:
+            return list(models)
+        if len(models) != 1:
+            raise InputError(f"rescore_model needs one --model for all texts, not {len(models)}")
+        from tta.scoring.combining.levels import Levels
+
+        limits = {"share": self.rescore_share, "best": self.rescore_best}
+        return [Levels(models[0], self.rescore_model, **limits)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RerankConfig(RescoreConfig):
     """Which lists are reranked, how scores are combined, and what is written."""
 
     nbest_file: str = setting(
@@ -206,43 +248,6 @@ class RerankConfig(Config):
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class RescoreConfig(Config):
-    """Whether a second model scores the probable hypotheses."""
-
-    rescore_model: str | None = setting(
-        None,
-        "A larger model, as --model, which scores only the hypotheses that --model finds probable; "
-        "the scores of the others are estimated (docs/levels.md).",
-        group=MODEL,
-    )
-    rescore_share: float = setting(
-        0.02,
-        "It scores hypotheses whose posterior is at least this share of the highest in their list, "
-        "and at least three.",
-        0,
-        1,
-    )
-    rescore_best: int = setting(12, "The most hypotheses of a list that it scores.", 1)
-
-    def __post_init__(self):
-        super().__post_init__()
-        for name in ("rescore_share", "rescore_best"):
-            if self.rescore_model is None and getattr(self, name) != getattr(type(self), name):
-                raise InputError(f"{name} needs rescore_model")
-
-    def levels(self, models: Sequence[Any]) -> list[Any]:
-        """The models; or one model and the second one as `Levels`, else InputError."""
-        if self.rescore_model is None:
-            return list(models)
-        if len(models) != 1:
-            raise InputError(f"rescore_model needs one --model for all texts, not {len(models)}")
-        from tta.scoring.combining.levels import Levels
-
-        limits = {"share": self.rescore_share, "best": self.rescore_best}
-        return [Levels(models[0], self.rescore_model, **limits)]
-
-
 def keeps_non_words(config: "RerankConfig | BeamScoreConfig") -> bool | None:
     """The argument `keep_non_words` of `tta.data.nbest.files.read_nbest`."""
     if config.keep_non_words or config.metric == "bleu":
@@ -288,7 +293,7 @@ def parse_weights(
 
 
 @dataclass(frozen=True, kw_only=True)
-class BeamScoreConfig(Config):
+class BeamScoreConfig(RescoreConfig):
     """Which lists are scored on Apache Beam, and where the scores go."""
 
     nbest_file: list[str] = setting(

@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 
-from tta.settings import Config, setting
+from tta.scoring.reranking.config import RescoreConfig
+from tta.settings import setting
 
 
 @dataclass(frozen=True, kw_only=True)
-class ServerConfig(Config):
+class ServerConfig(RescoreConfig):
     """Where the service listens, and what a request may ask for."""
 
     host: str = setting(

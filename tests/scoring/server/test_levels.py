@@ -1,7 +1,6 @@
 """A service of two levels: lists are reranked as by `tta.rerank`, texts are scored by the first."""
 
 import json
-import warnings
 
 import numpy as np
 import pytest
@@ -26,6 +25,7 @@ def post(levels):
         yield lambda path, **body: json.loads(ask(port, body, f"/v1/{path}")[2])
 
 
+@pytest.mark.filterwarnings("ignore:lists of one hypothesis")
 @pytest.mark.parametrize("texts", [TEXTS, TEXTS[:1], [""]])
 def test_a_list_is_reranked_as_by_tta_rerank(levels, post, texts):
     scores = SCORES[: len(texts)]
@@ -36,8 +36,7 @@ def test_a_list_is_reranked_as_by_tta_rerank(levels, post, texts):
     assert [row["rescored"] for row in rows] == expected.rescored
     np.testing.assert_allclose([row["lm_score"] for row in rows], expected.lm_scores)
     np.testing.assert_allclose([row["score"] for row in rows], expected.scores)
-    with warnings.catch_warnings(action="ignore"):  # of lists of one hypothesis
-        sure = [one.word for one in tta.confidence(texts, scores, levels)]
+    sure = [one.word for one in tta.confidence(texts, scores, levels)]
     assert [one["word"] for one in answer["words"]] == sure
     assert answer["signature"] == levels.signature
     assert answer["weights"]["first_level"]["scale"] == expected.weights.first_level.scale
