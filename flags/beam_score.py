@@ -22,7 +22,7 @@ def main(
     from tta.data.corpus import beam_common  # noqa: F401  reports a missing Beam
     from tta.scoring.reranking.beam import score_files
 
-    info = score_files(config, config.levels([model.name])[0], arguments, **options.for_load())
+    info = score_files(config, model.name, arguments, **options.for_load())
     counts = info["counts"]
     print(
         f"{config.output_dir}: {counts['lists']:,} lists, {counts['hypotheses']:,} hypotheses, "

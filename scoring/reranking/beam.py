@@ -35,7 +35,6 @@ from tta.scoring.combining.guess import guess
 from tta.scoring.combining.levels import Levels, load_levels
 from tta.scoring.combining.part import Part, score_by_each
 from tta.scoring.combining.phrases import Phrases, weigh
-from tta.scoring.combining.scored_lists import ModelScores, score_texts
 from tta.scoring.combining.weights import FIRST_PASS, GivenWeights, RerankWeights
 from tta.scoring.metrics.metric import load_metric
 from tta.scoring.reranking.config import BeamScoreConfig, keeps_non_words, parse_features
@@ -62,10 +61,9 @@ class SignedScorer:  # not a tuple: Beam needs weak references to it
 class ScorerHandler(ModelHandler):
     """Lets RunInference score N-best lists with a `tta.scoring.scorers.scorer.Scorer`.
 
-    An example is (file, `NBestList`). Its inference is {text: (sum of its token scores, natural
-    log; number of tokens)}, and its `model_id` is the scorer's signature. The arguments are those
-    of `tta.load`; the workers must be able to read the model. Of `Levels`, with the weights of the
-    first level and a metric, the inference is the list's `ModelScores`.
+    An example is (file, `NBestList`). Its inference is the `ModelScores` of the list, and its
+    `model_id` is the scorer's signature. The arguments are those of `tta.load`; the workers must be
+    able to read the model. `Levels` need the weights of the first level, and the metric.
     """
 
     def __init__(
@@ -90,20 +88,15 @@ class ScorerHandler(ModelHandler):
 
     def run_inference(self, batch, model, inference_args=None):
         """Scores every distinct text of a batch once: a list of `PredictionResult`."""
-        if isinstance(model.scorer, Levels):
-            metric = load_metric(self._metric)
-            parts = [Part.build([one], path).compared(metric, False) for path, one in batch]
-            parts, _ = score_by_each(parts, [model.scorer], _ready, self._given, False)
-            columns = [part.lists.models[0] for part in parts]
-            pairs = zip(batch, columns, strict=True)
-            return [PredictionResult(item, one, model.signature) for item, one in pairs]
-        texts = [h.text for _, one in batch for h in one.hypotheses]
-        scores = score_texts(model.scorer, texts)
+        metric, levels = load_metric(self._metric), isinstance(model.scorer, Levels)
+        parts = []
+        for path, one in batch:
+            part = Part.build([one], path)
+            parts.append(part.compared(metric, False) if levels else part)
+        parts, _ = score_by_each(parts, [model.scorer], _ready, self._given, False)
+        pairs = zip(batch, parts, strict=True)
         return [
-            PredictionResult(
-                item, {h.text: scores[h.text] for h in item[1].hypotheses}, model.signature
-            )
-            for item in batch
+            PredictionResult(item, part.lists.models[0], model.signature) for item, part in pairs
         ]
 
 
@@ -135,11 +128,12 @@ def score_files(
         if found is not None and not config.overwrite:
             path = FileSystems.join(output_dir, found)
             raise InputError("exists; pass --overwrite to replace the scores", path)
-        weights, phrases = config.weights, None
-        handler = ScorerHandler(model, **load_options)
-        if weights is None or config.phrases_file is not None or isinstance(model, Levels):
-            weights, phrases = _guess(config, paths, handler)
-            handler = ScorerHandler(model, weights.first_level, config.metric, **load_options)
+        [lm] = config.levels([model])
+        weights, phrases, first_level = config.weights, None, None
+        if weights is None or config.phrases_file is not None or isinstance(lm, Levels):
+            weights, phrases = _guess(config, paths, ScorerHandler(lm, **load_options))
+            first_level = weights.first_level
+        handler = ScorerHandler(lm, first_level, config.metric, **load_options)
 
         def build(pipeline):
             scored = (
@@ -218,10 +212,7 @@ def _rows(result, weights, metric, phrases):
     losses = weights.decision == "mbr"
     part = Part.build([one], path).compared(load_metric(metric), False, losses)
     with located(path=path):
-        if isinstance(result.inference, ModelScores):
-            part = replace(part, lists=replace(part.lists, models=(result.inference,)))
-        else:
-            part = part.scored(result.inference)
+        part = replace(part, lists=replace(part.lists, models=(result.inference,)))
         with located(f"list {shown(one.utterance_id)}"):
             lists = part.lists if phrases is None else weigh(part.lists, phrases, weights).lists
             decision = decide(lists, weights)
@@ -231,15 +222,11 @@ def _rows(result, weights, metric, phrases):
 
 def _counts(result):
     """What a list adds to the counts. Counting signatures shows whether all are the same."""
-    (_, one), scored = result.example, result.inference
-    if isinstance(scored, ModelScores):
-        counts = scored.num_tokens[0, : len(one.hypotheses)].tolist()
-    else:
-        counts = [scored[h.text][1] for h in one.hypotheses]
+    _, one = result.example
     return {
         "lists": 1,
         "hypotheses": len(one.hypotheses),
-        "tokens": sum(counts),
+        "tokens": int(result.inference.num_tokens.sum()),
         result.model_id: 1,
     }
 

@@ -74,6 +74,7 @@ def rerank_files(
         InputError: a file is missing, malformed or exists already, needed references or a needed
             package are missing, a value is wrong, or a model's score is not finite.
     """
+    models = config.levels(models)
     split_lm_weights(config.lm_weight, len(models))
     check_packages(config)
     test, test_file = _read(config, config.nbest_file, config.reference_file, config.score_file)
