@@ -59,8 +59,10 @@ class Weights(_Body):
     def to_weights(self) -> RerankWeights:
         """The weights. Raises InputError if one is out of its range."""
         scale, first = self.scale, self.first_level and self.first_level.to_weights()
-        given = self.model_dump(exclude={"scale", "first_level"}) | {"first_level": first}
-        return RerankWeights(**given, scale=float("inf") if scale is None else scale)
+        given = self.model_dump(exclude={"scale", "first_level"})
+        return RerankWeights(
+            **given, first_level=first, scale=float("inf") if scale is None else scale
+        )
 
 
 class ListRequest(_Body):
