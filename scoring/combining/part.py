@@ -7,11 +7,7 @@ lays them out, `compared` counts errors, and `score_by_each` adds the models' sc
 import gc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-<<<<<<< HEAD
 from typing import Any, TypeVar
-=======
-from typing import Any
->>>>>>> r5-levels
 
 import numpy as np
 
@@ -32,6 +28,8 @@ from tta.scoring.combining.systems import choose_reranked
 from tta.scoring.combining.weights import GivenWeights
 from tta.scoring.metrics.metric import Metric
 from tta.scoring.scorers.scorer import Scorer
+
+Model = TypeVar("Model")
 
 
 @dataclass(frozen=True)
@@ -109,8 +107,8 @@ class Part:
 
 def score_by_each(
     parts: Sequence[Part],
-    models: Sequence[Any],
-    load: Callable[[Any], Scorer],
+    models: Sequence[Model],
+    load: Callable[[Model], Scorer],
     given: GivenWeights,
     tuned: bool,
     progress: bool = False,

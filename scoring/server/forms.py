@@ -64,18 +64,10 @@ class Weights(_Body):
 
     def to_weights(self) -> RerankWeights:
         """The weights. Raises InputError if one is out of its range."""
-<<<<<<< HEAD
         first = self.first_level and self.first_level.to_weights()
         given: dict[str, Any] = self.model_dump() | {"first_level": first}
         scale = given.pop("scale")
         return RerankWeights(**given, scale=float("inf") if scale is None else scale)
-=======
-        scale, first = self.scale, self.first_level and self.first_level.to_weights()
-        given = self.model_dump(exclude={"scale", "first_level"})
-        return RerankWeights(
-            **given, first_level=first, scale=float("inf") if scale is None else scale
-        )
->>>>>>> r5-levels
 
 
 class OneList(_Body):
