@@ -65,7 +65,7 @@ def test_the_script_for_kaldi_says_what_it_takes(tmp_path, arguments):
 
 @pytest.mark.parametrize(
     ("arguments", "status", "shown"),
-    [(["--help"], 0, "usage:"), (["--output=a", "b.wav"], 1, "pip install 'tta-lm[transformers]'")],
+    [(["--help"], 0, "usage:"), (["--output=a", "b.wav"], 1, "pip install '.[transformers]'")],
 )
 def test_the_script_for_whisper_starts_without_torch(arguments, status, shown):
     code = f"""

@@ -31,7 +31,7 @@ def test_the_picture_of_readme_has_the_figures_of_its_table():
 
 def test_the_command_draws_the_pictures_of_the_docs(tmp_path):
     drawn = pictures.draw(RECORD, EVALUATION, tmp_path)
-    of_others = {"dev_size.svg", "reliability.svg", "words.svg"}  # dev_size, confidence
+    of_others = {"dev_size.svg", "reliability.svg", "words.svg", "phrases.svg"}
     assert {path.name for path in drawn} == {path.name for path in FOLDER.glob("*.svg")} - of_others
     for path in drawn:
         here = FOLDER / path.name

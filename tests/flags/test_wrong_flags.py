@@ -144,7 +144,7 @@ def test_a_missing_flag_is_named(command, flag):
 
 # Two values for what takes one; the last one counted before.
 TWICE = [
-    ("tta-rerank", "--score_file=a --score_file=b", "score_file"),
+    ("tta-rerank", "--beam_size=1 --beam_size=2", "beam_size"),
     ("tta-rerank", "--beam_size=2 --beam_size=3", "beam_size"),  # an integer
     ("tta-rerank", "--scale=1 --scale=1", "scale"),  # a number, the same one
     ("tta-rerank", "--decision=max --decision=mbr", "decision"),  # a choice

@@ -95,7 +95,7 @@ def test_it_has_one_representation_and_no_scores(path):
 def test_wrong_arguments(path):
     lm = tta.load(f"glove:{path}")
     with pytest.raises(TypeError, match="must be an ordered iterable of str, such as a list, not"):
-        lm.encode("the cat")
+        lm.encode({"the cat"})
     with pytest.raises(InputError, match="pooling must be mean, not 'max'"):
         lm.encode(["the cat"], pooling="max")
 

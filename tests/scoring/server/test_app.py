@@ -49,11 +49,11 @@ def test_a_list_is_reranked(port):
     assert answer["hypotheses"] == [
         {
             "text": "the cat sat", "index": 1, "lm_score": -3.0, "score": -2.25,
-            "posterior": None, "expected_loss": None,
+            "posterior": None, "expected_loss": None, "rescored": None,
         },
         {
             "text": "the kat sat", "index": 0, "lm_score": -7.0, "score": -4.0,
-            "posterior": None, "expected_loss": None,
+            "posterior": None, "expected_loss": None, "rescored": None,
         },
     ]  # fmt: skip
     assert answer["weights"] == WEIGHTS | {"bonus_is_guessed": False}
