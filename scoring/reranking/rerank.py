@@ -115,8 +115,8 @@ def rerank_files(
                 confidence_signature = line
                 file = outputs["confidence"], config.confidence, test_file.format
                 more = [*more, *write_confidence(*file, decision, sure)]
-            fitted = dev is not None and given_confidence is None
-            measures = replace(measures, expected=sure.describe(dev.path if fitted else None))
+            fitted_on = dev.path if dev is not None and given_confidence is None else None
+            measures = replace(measures, expected=sure.describe(fitted_on))
         made_by = [significance.SIGNATURE, measured.signature] if measured else []
         report = Report(
             measures,

@@ -14,7 +14,9 @@ from tta.scoring.scorers.scorer import Scorer, TokenScores
 
 Row = Mapping[str, Any]
 _LOGS = "score", "log_probabilities", "word_log_probabilities"
-_BITS = dict(zip(_LOGS, ("surprisal", "surprisals", "word_surprisals"), strict=True))
+_BITS: dict[str, str] = dict(
+    zip(_LOGS, ("surprisal", "surprisals", "word_surprisals"), strict=True)
+)
 _OWN = {"file", "sentence", "text", "word_number", "word", "log_probability", "surprisal"}
 
 
@@ -27,10 +29,11 @@ def row_maker(
     """
     by_word = config.words and delimiter_of(path) is not None
     in_folder = os.path.isdir(config.input_file or "")
-    names, unit = (_BITS, -math.log(2)) if config.unit == "bits" else ({}, 1)
+    names: dict[str, str] = _BITS if config.unit == "bits" else {}
+    unit = -math.log(2)
     beside = _beside(config.column, files, by_word, in_folder)
 
-    def write_row(row):
+    def write_row(row: Row):
         first = next(beside)
         row = {names.get(k, k): _scaled(v, unit) if k in names else v for k, v in row.items()}
         if not by_word:

@@ -303,7 +303,7 @@ def test_tuning_takes_a_metric():
         ),
         (
             lambda lm: tta.rerank(["a"], model=lm, metric="x"),
-            "metric must be wer or cer or bleu, not 'x'",
+            "metric must be wer or cer or bleu or chrf or ter, not 'x'",
         ),
         (lambda lm: tta.rerank(["a"], model=[]), "model is an empty list; None is the built-in"),
         (lambda lm: tta.tune([["a"]], ["a", "b"], None, lm), "references has length 2, but lists"),
@@ -318,7 +318,7 @@ def test_tuning_takes_a_metric():
         ),
         (
             lambda lm: tta.tune([["a"]], ["a"], None, lm, metric="x"),
-            "metric must be wer or cer or bleu, not 'x'",
+            "metric must be wer or cer or bleu or chrf or ter, not 'x'",
         ),
     ],
 )
