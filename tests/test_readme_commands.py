@@ -106,8 +106,16 @@ def test_the_quick_start_gives_the_rates_and_the_sentence_of_the_readme(clone):
     )
     lists = json.loads((ROOT / "examples/asr.test.json").read_text(encoding="utf-8"))
     picks = json.loads((clone / "picks.json").read_text(encoding="utf-8"))
-    (name,) = (name for name, one in lists.items() if one["ref"] == after)
+    found = re.search(
+        r"largest change of (\d+) \((\d+) better, (\d+) worse.*: '(.*)', better\n"
+        r"  first pass  (.*)\n  reranked    (.*)\n",
+        printed,
+    )
+    *counts, name, first, reranked = found.groups()
+    assert (first, reranked) == (before, after)
     assert (lists[name]["hyp_1"]["text"], picks[name]["hyp_1"]["text"]) == (before, after)
+    said = re.search(r"Of the (\d+) picks that change, (\d+) are better and (\d+) worse", section)
+    assert list(said.groups()) == counts
 
 
 def printed_by(code):

@@ -51,7 +51,7 @@ def _of_folder(folder) -> Iterator[Reference]:
         yield Reference(" ".join(iter_lines(file, strip=True, may_be_empty=True)), file.stem)
 
 
-def _matched(lines, ids, partial):
+def _matched(lines, ids, partial) -> list[str | None]:
     kind, references = parse_references(lines, ids)
     if kind is Kind.FILES:  # names of audio files, which may be the ids
         keys = {reference.key for reference in references}
@@ -62,7 +62,7 @@ def _matched(lines, ids, partial):
     return _by_id(references, ids, partial)
 
 
-def _in_order(references, ids):
+def _in_order(references, ids) -> list[str | None]:
     if all(re.fullmatch("[0-9]{1,9}", i) and int(i) < len(references) for i in ids):
         keyed = [Reference(one.text, str(i), one.line) for i, one in enumerate(references)]
         return _by_id(keyed, [str(int(i)) for i in ids])
@@ -72,7 +72,7 @@ def _in_order(references, ids):
     return [reference.text for reference in references]
 
 
-def _by_id(references, ids, partial=False):
+def _by_id(references, ids, partial=False) -> list[str | None]:
     found: dict[str, Reference] = {}
     for reference in references:
         first = found.setdefault(reference.key, reference)

@@ -29,7 +29,8 @@ def row_maker(
     """
     by_word = config.words and delimiter_of(path) is not None
     in_folder = os.path.isdir(config.input_file or "")
-    names, unit = (_BITS, -math.log(2)) if config.unit == "bits" else ({}, 1)
+    names: dict[str, str] = _BITS if config.unit == "bits" else {}
+    unit = -math.log(2)
     beside = _beside(config.column, files, by_word, in_folder)
 
     def write_row(given: Row) -> None:
