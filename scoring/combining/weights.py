@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tta.choices import REDUCTIONS
-from tta.data.nbest.lists import MAX_NUMBER
 from tta.errors import InputError
 
 
@@ -58,8 +57,6 @@ class RerankWeights:
             raise InputError(f"shares must not be negative and must sum to 1, not {self.shares}")
         if not self.scale >= 0:
             raise InputError(f"scale must be at least 0, not {self.scale}")
-        if not math.isinf(self.scale):
-            _check_size("scale", self.scale)
         for name, weight in self.features.items():
             _check_size(f"the weight of {name}", weight)
 
@@ -102,12 +99,15 @@ class RerankWeights:
         return replace(self, **changed)
 
 
+MAX_WEIGHT = 1e200
+
+
 def _check_size(name, weight):
-    """Raises InputError unless a product with a score of `MAX_NUMBER` at most stays finite."""
+    """Raises InputError unless a product with a score of 1e100 at most stays finite."""
     if not math.isfinite(weight):
         raise InputError(f"{name} must be a finite number, not {weight}")
-    if abs(weight) > MAX_NUMBER:
-        raise InputError(f"{name} must be a number of at most {MAX_NUMBER:g} in size, not {weight}")
+    if abs(weight) > MAX_WEIGHT:
+        raise InputError(f"{name} must be a number of at most {MAX_WEIGHT:g} in size, not {weight}")
 
 
 # The name of the feature of `tta.scoring.combining.phrases`.

@@ -66,5 +66,5 @@ def _row(one: NBestList, first: int, format: str) -> dict[str, Any]:
     if "header" in kept:
         return dict(zip(kept["header"], kept["cells"], strict=True))
     named = {"id": one.utterance_id, "text": text, "reference": one.reference}
-    row = chosen.extra_of(one).get("record") or kept.get("fields")
+    row = kept.get("fields") or (chosen.extra_of(one).get("record") if format == "jsonl" else None)
     return row or {key: value for key, value in named.items() if value is not None}

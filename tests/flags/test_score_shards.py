@@ -110,14 +110,15 @@ FAILURES = [
     (None, ["--tokens"], "out.1-of-3: a shard of another run: its tokens is False, expected True"),
     (None, ["--model=length"], "out.1-of-3: a shard of another run: its model is None, expected "),
     (None, ["--batch_tokens=9"], "out.1-of-3: a shard of another run: its batch_tokens is None, "),
-    (lambda at: edit(at / "out.2-of-3", other_header(signature="a")), [], f"{OTHER}signature is "),
+    (lambda at: edit(at / "out.2-of-3", other_header(signature="a")), [],
+     "out.2-of-3:1: damaged: expected a JSON object with shard, signature"),
     (lambda at: edit(at / "out.1-of-3", lambda lines: lines[:1] * 2), [],
-     "out.1-of-3:2: expected a JSON object with score, num_tokens, num_unknown"),
+     "out.1-of-3:2: damaged: expected a JSON object with score, num_tokens, num_unknown"),
     (lambda at: edit(at / "out.2-of-3", lambda lines: lines[:-1]), [],
      "out.2-of-3: fewer rows than the shard has sentences"),
     (lambda at: edit(at / "out.2-of-3", lambda lines: [*lines, lines[-1]]), [], "out.2-of-3:"),
     (lambda at: edit(at / "out.2-of-3", lambda lines: [lines[0][:-9], *lines[1:]]), [],
-     "out.2-of-3:1: expected a JSON object with shard, signature, normalizer"),
+     "out.2-of-3:1: damaged: expected a JSON object with shard, signature, normalizer"),
     (lambda at: (at / "out.2-of-3").write_bytes(b""), [], "out.2-of-3: the file is empty"),
 ]  # fmt: skip
 
