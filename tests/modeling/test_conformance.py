@@ -70,8 +70,8 @@ LAYERS = {
 }
 
 
-# Faces that subclasses fill in.
-BASES = {"ConfiguredModel", "Encoder", "BlockEncoder", "Head", "TransformHead", "TaskModel"}
+# Faces that subclasses fill in, and Keras's own LayerNorm.
+BASES = {"ConfiguredModel", "LayerNorm", "Encoder", "BlockEncoder", "Head", "TransformHead", "TaskModel"}
 
 
 def public_layers(room="modeling"):
