@@ -60,7 +60,8 @@ class Server(uvicorn.Server):
         port = self._socket.getsockname()[1]
         self.address = f"http://{f'[{config.host}]' if ':' in config.host else config.host}:{port}/"
         if config.workers > 1:
-            app = functools.partial(_work, load, config, multiprocessing.Value("i"))
+            turn = multiprocessing.get_context("spawn").Value("i")  # as uvicorn's workers
+            app = functools.partial(_work, load, config, turn)
         super().__init__(
             _Config(
                 app,
