@@ -130,7 +130,7 @@ def dense_layer(table: WeightTable, **kwargs: Any) -> Any:
     return layer
 
 
-class LayerNorm(keras.layers.LayerNormalization):
+class LayerNormalization(keras.layers.LayerNormalization):
     """Keras's; an encoder's last one, which `magnifies`, as `centred_layer_norm` computes it."""
 
     magnifies = False
@@ -141,7 +141,7 @@ class LayerNorm(keras.layers.LayerNormalization):
 
 def _layer_norm(table, epsilon, name):
     """A built LayerNorm: float32, whatever the type of the products."""
-    layer = LayerNorm(epsilon=epsilon, name=name, dtype="float32")
+    layer = LayerNormalization(epsilon=epsilon, name=name, dtype="float32")
     layer.build((None, None, *table["gamma"].shape))
     return layer
 

@@ -132,7 +132,7 @@ def model(name):
     variants, vectors = MODELS[name]
     found = {}
     for variant, options in variants.items():
-        lm = tta.load(name, **options)
+        lm = tta.load(name, engine="tensorflow", **options)
         parts = [SENTENCES]
         if name == "bilm-small":
             # It reads a batch as often as its longest sentence has pieces.

@@ -71,7 +71,7 @@ LAYERS = {
 
 
 # Faces that subclasses fill in, and Keras's own LayerNorm.
-BASES = {"ConfiguredModel", "LayerNorm", "Encoder", "Head", "TransformHead", "TaskModel"}
+BASES = {"ConfiguredModel", "LayerNormalization", "Encoder", "Head", "TransformHead", "TaskModel"}
 
 
 def public_layers(room="modeling"):
