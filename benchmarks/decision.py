@@ -15,11 +15,11 @@ import numpy as np
 from tta import cli
 from tta.data.nbest.lists import Hypothesis, NBestList
 from tta.scoring.combining.decision import decide
-from tta.scoring.combining.risk import PairwiseLosses
 from tta.scoring.combining.scored_lists import ListStatistics, ScoredLists
 from tta.scoring.combining.tuning import tune
 from tta.scoring.combining.weights import GivenWeights, RerankWeights
 from tta.scoring.metrics.metric import load_metric
+from tta.scoring.metrics.risk import PairwiseLosses
 
 LISTS, HYPOTHESES, WORDS, LONG_LIST = 1185, 50, 20, 1000
 VOCABULARY = np.array([f"{a}{b}{c}" for a in "bdfkm" for b in "aeiou" for c in "lnrst"])

@@ -14,10 +14,7 @@ from tta.scoring.scorers.options import OneModel, RerankOptions
 
 
 def main(
-    config: BeamScoreConfig,
-    model: OneModel,
-    options: RerankOptions,
-    arguments: list[str],
+    config: BeamScoreConfig, model: OneModel, options: RerankOptions, arguments: list[str]
 ) -> None:
     from tta.data.corpus import beam_common  # noqa: F401  reports a missing Beam
     from tta.scoring.reranking.beam import score_files

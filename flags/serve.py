@@ -8,6 +8,8 @@ Example:
 Requests that wait are joined into one batch. GET /openapi.json describes the routes.
 """
 
+from functools import partial
+
 from tta import cli
 from tta.errors import InputError, install
 from tta.scoring.scorers.options import OneModel, ScoreOptions
@@ -15,8 +17,6 @@ from tta.scoring.server.config import ServerConfig
 
 
 def main(config: ServerConfig, model: OneModel, options: ScoreOptions) -> None:
-    from functools import partial
-
     try:
         from tta.scoring.combining.levels import load_levels
         from tta.scoring.server.server import Server

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tta.scoring.combining.risk import posteriors
 from tta.scoring.combining.scored_lists import ScoredLists
 from tta.scoring.combining.weights import RerankWeights
+from tta.scoring.metrics.risk import posteriors
 
 
 @dataclass(frozen=True)

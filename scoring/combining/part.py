@@ -5,7 +5,7 @@ lays them out, `compared` counts errors, and `score_by_each` adds the models' sc
 """
 
 import gc
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -14,7 +14,6 @@ import numpy as np
 from tta.data.nbest.lists import NBestList
 from tta.errors import InputError, located
 from tta.scoring.combining.levels import Levels, rescore
-from tta.scoring.combining.risk import PairwiseLosses
 from tta.scoring.combining.scored_lists import (
     ListStatistics,
     ModelScores,
@@ -27,6 +26,7 @@ from tta.scoring.combining.scored_lists import (
 from tta.scoring.combining.systems import choose_reranked
 from tta.scoring.combining.weights import GivenWeights
 from tta.scoring.metrics.metric import Metric
+from tta.scoring.metrics.risk import PairwiseLosses
 from tta.scoring.scorers.scorer import Scorer
 
 Model = TypeVar("Model")
@@ -125,21 +125,22 @@ def score_by_each(
         raise InputError("levels rerank alone, not beside another model")
     parts, lm = list(parts), None
     texts = [text for part in parts for text in part.texts]
-    for model in reversed(models):
+    levels = next((model for model in models if isinstance(model, Levels)), None)
+    order: Iterable[Any] = reversed(models) if levels is None else levels.models
+    for model in order:
         if lm is not None:
             lm = None
             gc.collect()  # a compiled function and its model refer to each other
-        first_model: Any = model.models[0] if isinstance(model, Levels) else model
-        lm = load(first_model)
-        scores = score_texts(lm, texts, progress)
-        parts = [part.scored(scores) for part in parts]
-        if isinstance(model, Levels):
-            tuned_on = parts[0].lists, parts[0].statistics if tuned else None
-            free = GivenWeights(reduction=given.reduction, features=given.features)
-            first = given.first_level or choose_reranked(["lm"], *tuned_on, free)["reranked"]
-            lm = load(model.models[1])
-            rest = model, first, lm, progress
-            parts = [replace(part, lists=rescore(part.lists, *rest)) for part in parts]
+        lm = load(model)
+        if levels is None or model is levels.models[0]:
+            scores = score_texts(lm, texts, progress)
+            parts = [part.scored(scores) for part in parts]
+            continue
+        tuned_on = parts[0].lists, parts[0].statistics if tuned else None
+        free = GivenWeights(reduction=given.reduction, features=given.features)
+        first = given.first_level or choose_reranked(["lm"], *tuned_on, free)["reranked"]
+        rest = levels, first, lm, progress
+        parts = [replace(part, lists=rescore(part.lists, *rest)) for part in parts]
     return parts, lm
 
 

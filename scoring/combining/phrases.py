@@ -248,11 +248,11 @@ def phrase_notes(
         basic = Phrases(phrases.names.values(), load_metric(name.lower(), normalize="basic"))
         if any(basic.find(basic.units(h.text)) for one in nbest for h in one.hypotheses):
             yield "phrases differ from the lists in case or punctuation: --normalize=basic"
-    references = [one.reference for one in nbest if one.reference is not None]
-    if references:
-        rates = []
+    measured = [row for row, one in enumerate(nbest) if one.reference is not None]
+    if measured:
+        references, rates = [nbest[row].reference or "" for row in measured], []
         for picks in before, after:
-            pairs = zip(nbest, picks, strict=True)
+            pairs = [(nbest[row], picks[row]) for row in measured]
             texts = [one.hypotheses[i].text if one.hypotheses else "" for one, i in pairs]
             rates.append(biased_errors(phrases, texts, references))
         for kind, where in ("B", "inside"), ("U", "outside"):

@@ -14,9 +14,9 @@ import numpy as np
 from tta.data.nbest.lists import NBestList
 from tta.errors import InputError, located, shown
 from tta.scoring.combining.list_features import LIST_FEATURES, list_features
-from tta.scoring.combining.risk import PairwiseLosses
 from tta.scoring.combining.weights import RerankWeights
 from tta.scoring.metrics.metric import Metric
+from tta.scoring.metrics.risk import PairwiseLosses
 from tta.scoring.scorers.scorer import Scorer
 
 # The largest L * N, unless the lists are about equally long.

@@ -13,9 +13,9 @@ from scipy.optimize import minimize
 from tta.scoring.combining.decision import select
 from tta.scoring.combining.guess import MODEL_UNITS, guess, spread
 from tta.scoring.combining.list_features import LIST_FEATURES
-from tta.scoring.combining.risk import posteriors
 from tta.scoring.combining.scored_lists import RANK, ListStatistics, ScoredLists
 from tta.scoring.combining.weights import GivenWeights, RerankWeights
+from tta.scoring.metrics.risk import posteriors
 
 # The prior is normal. Moving a weight by d units costs c d^2 / 2 errors: c is 30 for the first pass
 # and for the rank, another form of it, and 4 for every other weight. The first pass is held because

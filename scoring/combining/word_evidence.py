@@ -15,11 +15,11 @@ from rapidfuzz.distance import Levenshtein
 from tta.data.text.spelling import WITHOUT_BLANKS
 from tta.scoring.combining.decision import Decision
 from tta.scoring.combining.guess import first_pass_unit, guess
-from tta.scoring.combining.risk import posteriors
 from tta.scoring.combining.weights import GivenWeights
 from tta.scoring.metrics.error_rate import DELETION, SUBSTITUTION
 from tta.scoring.metrics.metric import Metric
 from tta.scoring.metrics.normalization import parts_of
+from tta.scoring.metrics.risk import posteriors
 from tta.scoring.scorers.scorer import Scorer
 
 # The features, and the size of a difference in each that is neither small nor large. The first six

@@ -26,11 +26,11 @@ from tta.scoring.combining.decision import Decision, decide
 from tta.scoring.combining.levels import Levels
 from tta.scoring.combining.part import Part, score_by_each
 from tta.scoring.combining.phrases import MAX_FACTOR, Phrases, weigh
-from tta.scoring.combining.risk import needs_losses
 from tta.scoring.combining.systems import choose_reranked
 from tta.scoring.combining.weights import FIRST_PASS, GivenWeights, RerankWeights
 from tta.scoring.combining.word_evidence import find_evidence
 from tta.scoring.metrics.metric import Metric, load_metric
+from tta.scoring.metrics.risk import needs_losses
 from tta.scoring.scorers.arguments import as_list, as_texts
 from tta.scoring.scorers.inference.reading import unread_notes
 from tta.scoring.scorers.options import NO_MODEL, RerankOptions

@@ -26,7 +26,6 @@ from tta.scoring.combining.decision import Decision, decide, select
 from tta.scoring.combining.levels import Levels
 from tta.scoring.combining.part import Part, score_by_each
 from tta.scoring.combining.phrases import Phrases, phrase_notes, weigh
-from tta.scoring.combining.risk import needs_losses
 from tta.scoring.combining.scored_lists import ScoredLists
 from tta.scoring.combining.systems import (
     FIRST_LEVEL,
@@ -39,6 +38,7 @@ from tta.scoring.combining.weights import PHRASES, RerankWeights, split_lm_weigh
 from tta.scoring.combining.word_evidence import find_evidence
 from tta.scoring.metrics import significance
 from tta.scoring.metrics.metric import METRICS, Metric, load_metric
+from tta.scoring.metrics.risk import needs_losses
 from tta.scoring.reports.evaluation import Change, describe_best, evaluate, find_changes
 from tta.scoring.reports.page import write_page
 from tta.scoring.reports.table import PartReport, Report, signatures
@@ -96,12 +96,12 @@ def rerank_files(
     decision = "mbr" if config.scale is not None else config.decision  # a scale implies mbr
     losses = needs_losses(decision, *(part.nbest for part in parts))
     levels = [name for one in models if isinstance(one, Levels) for name in one.models]
+    options = RerankOptions().for_load() | load_options
     loaded, unknown = [], []  # the models' names and signatures; notes on unknown words
     texts = list(dict.fromkeys(text for part in parts for text in part.texts))
     lists = [[h.text for h in one.hypotheses] for part in parts for one in part.nbest]
 
     def load(model: Any) -> Scorer:
-        options = RerankOptions().for_load() | load_options
         lm = tta.load(model, **options_of(model, levels, options))
         loaded.insert(0, (lm.name, lm.signature))
         firsts = [one[0] for one in lists if one]
@@ -110,7 +110,6 @@ def rerank_files(
         return lm
 
     def again(model: Any) -> Scorer:
-        options = RerankOptions().for_load() | load_options
         known = first if len(loaded) == 1 else None
         return known or tta.load(model, **options_of(model, levels, options))
 

@@ -27,7 +27,7 @@ from tta.errors import InputError
 from tta.names import POOLING
 from tta.scoring.scorers.config import ROW_FIELDS, FitPoolingConfig, ScoreConfig
 from tta.scoring.scorers.inference.reading import MAX_TEXTS, NEARLY_ALL, language_notes
-from tta.scoring.scorers.inference.shards import Shard, Shards, shard_line
+from tta.scoring.scorers.inference.shards import Shard, Shards, shard_writer
 from tta.scoring.scorers.inference.stream import Block, read_blocks, score_stream
 from tta.scoring.scorers.pooling import fit_pooling
 from tta.scoring.scorers.rows import row_maker, scored_words
@@ -133,10 +133,10 @@ def score_file(config: ScoreConfig, model: str | None = None, **load_options: An
                 lm.check_perplexity()
             signature, normalizer, notes = lm.signature, lm.normalizer, lm.notes
             scored = _score(lm, config, reader, blocks if shard is None else shard.own(blocks))
-        write: Any = row_maker(row_writer(file, output_file), config, output_file, paths)
-        if shard is not None:
-            write = lambda row: file.write(shard_line(row))  # noqa: E731
-        if shard is not None:
+        if shard is None:
+            write = row_maker(row_writer(file, output_file), config, output_file, paths)
+        else:
+            write = shard_writer(file)
             write({"shard": str(shard), **run, "signature": signature, "normalizer": normalizer})
         report = ScoreReport(signature=signature, normalizer=normalizer, output_file=output_file)
         for block, rows in scored:

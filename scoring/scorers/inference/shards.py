@@ -9,8 +9,8 @@ these blocks. The merge reads the same blocks and takes each row from its shard.
 import json
 import math
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, TextIO
 
 from tta.data.text.lines import iter_lines
 from tta.errors import InputError
@@ -20,15 +20,17 @@ from tta.scoring.scorers.inference.stream import Block
 _ROW_BYTES = 1 << 28  # a line of the longest sentence with the scores of its tokens
 _HEADER = {"shard": str, "signature": str, "normalizer": str}
 _ROW = {"score": float, "num_tokens": int, "num_unknown": int}
-
-
 _CHECKSUM = ', "crc32": '
 
 
-def shard_line(row: Mapping[str, Any]) -> str:
-    """A line of a shard: all digits of the numbers, which a merge adds up, and a checksum."""
-    body = json.dumps(row)[:-1]
-    return f"{body}{_CHECKSUM}{_crc(body)}}}\n"
+def shard_writer(file: TextIO) -> Callable[[Mapping[str, Any]], object]:
+    """Writes rows as lines of a shard: all digits, which a merge adds up, and a checksum."""
+
+    def write(row):
+        body = json.dumps(row)[:-1]
+        file.write(f"{body}{_CHECKSUM}{_crc(body)}}}\n")
+
+    return write
 
 
 def _crc(body: str) -> int:

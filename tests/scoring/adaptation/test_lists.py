@@ -20,10 +20,10 @@ from tta.scoring.adaptation import list_training, lists
 from tta.scoring.adaptation.adapt import adapt
 from tta.scoring.adaptation.config import AdaptationConfig
 from tta.scoring.combining.decision import decide
-from tta.scoring.combining.risk import PairwiseLosses
 from tta.scoring.combining.scored_lists import ListStatistics, ScoredLists
 from tta.scoring.combining.weights import RerankWeights
 from tta.scoring.metrics.metric import load_metric
+from tta.scoring.metrics.risk import PairwiseLosses
 
 pytestmark = pytest.mark.tensorflow
 

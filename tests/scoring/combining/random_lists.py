@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from tta.data.nbest.lists import Hypothesis, NBestList
-from tta.scoring.combining.risk import PairwiseLosses
 from tta.scoring.combining.scored_lists import ListStatistics, ScoredLists
 from tta.scoring.metrics.error_rate import WordErrorRate
 from tta.scoring.metrics.metric import Metric
+from tta.scoring.metrics.risk import PairwiseLosses
 
 WER = WordErrorRate()
 

@@ -11,10 +11,10 @@ import sacrebleu
 from tests.scoring.combining.random_lists import WER, make
 from tta.data.nbest.lists import Hypothesis, NBestList
 from tta.scoring.combining.decision import decide, select
-from tta.scoring.combining.risk import PairwiseLosses
 from tta.scoring.combining.scored_lists import ListStatistics, ScoredLists
 from tta.scoring.combining.weights import FIRST_PASS, RerankWeights
 from tta.scoring.metrics.bleu import Bleu
+from tta.scoring.metrics.risk import PairwiseLosses
 
 
 def nbest(*hypotheses, reference="a b c", name="u1"):

@@ -11,9 +11,9 @@ from tta.data.nbest.lists import Hypothesis, NBestList
 from tta.scoring.combining.decision import decide, select
 from tta.scoring.combining.guess import guess, spread
 from tta.scoring.combining.part import Part
-from tta.scoring.combining.risk import PairwiseLosses
 from tta.scoring.combining.scored_lists import RANK, ScoredLists
 from tta.scoring.combining.weights import FIRST_PASS, GivenWeights, RerankWeights
+from tta.scoring.metrics.risk import PairwiseLosses
 
 
 def free(lists):

@@ -84,7 +84,7 @@ def test_bleu_and_lists_that_do_not_fit_have_none(monkeypatch):
     assert LIST_FEATURES.keys() <= part("a", "b", metric="cer").lists.features.keys()
     assert not LIST_FEATURES.keys() & part("a", "b", metric="bleu").lists.features.keys()
     lists = Part.build(part("a", "b").nbest)
-    monkeypatch.setattr("tta.scoring.combining.risk.MAX_PAIRS", 4)
+    monkeypatch.setattr("tta.scoring.metrics.risk.MAX_PAIRS", 4)
     found = lists.compared(load_metric("wer"), losses=False).lists.features
     assert not LIST_FEATURES.keys() & found.keys()
 

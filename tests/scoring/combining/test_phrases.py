@@ -1,6 +1,7 @@
 """Phrases: how they are read and found, the rule of their weight, common words, B-WER and U-WER."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -256,6 +257,15 @@ def test_the_notes_give_counts_changed_picks_and_rates():
         "B-WER 4.76 -> 0.00 % of 21 units inside of phrases",
         "U-WER 0.00 -> 0.00 % of 21 units outside of phrases",
     ]
+
+
+def test_lists_without_a_reference_have_no_rate():
+    nbest, phrases = lists(*ROWS[:2], reference="ely is far"), Phrases(["ely"], WER)
+    alone = replace(nbest.nbest[0], reference=None)
+    found = weigh(replace(nbest, nbest=[alone, nbest.nbest[1]]), phrases, PLAIN)
+    *_, inside, outside = phrase_notes(found, phrases, np.zeros(2, int))
+    assert inside == "B-WER 0.00 -> 0.00 % of 1 units inside of phrases"
+    assert outside == "U-WER 0.00 -> 0.00 % of 2 units outside of phrases"
 
 
 def test_another_case_is_pointed_out():

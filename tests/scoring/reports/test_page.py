@@ -11,10 +11,10 @@ import pytest
 from tests.accessibility import serious
 from tta.data.nbest.lists import Hypothesis, NBestList
 from tta.scoring.combining.decision import decide
-from tta.scoring.combining.risk import PairwiseLosses
 from tta.scoring.combining.scored_lists import ListStatistics, ScoredLists
 from tta.scoring.combining.weights import RerankWeights
 from tta.scoring.metrics.error_rate import WordErrorRate
+from tta.scoring.metrics.risk import PairwiseLosses
 from tta.scoring.reports import page as html_report
 from tta.scoring.reports.evaluation import Change, describe_best, evaluate, find_changes
 from tta.scoring.reports.page import legend, level, style, write_page

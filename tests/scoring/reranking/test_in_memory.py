@@ -238,7 +238,7 @@ def test_tuning_takes_a_decision(monkeypatch):
     for decision in ("max", "mbr"):
         weights = tta.tune(lists, references, scores, FakeModel(), decision=decision)
         assert weights.decision == decision
-    monkeypatch.setattr("tta.scoring.combining.risk.MAX_PAIRS", 1)
+    monkeypatch.setattr("tta.scoring.metrics.risk.MAX_PAIRS", 1)
     assert tta.tune(lists, references, scores, FakeModel()).decision == "max"
     with pytest.raises(InputError, match="pairs do not fit into memory"):
         tta.tune(lists, references, scores, FakeModel(), decision="mbr")

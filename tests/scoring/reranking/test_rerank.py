@@ -462,7 +462,7 @@ def test_a_folder_of_espnet_2_is_reranked_into_a_folder(tmp_path):
 
 
 def test_lists_whose_pairs_do_not_fit_into_memory_are_decided_by_max(votes, monkeypatch):
-    monkeypatch.setattr("tta.scoring.combining.risk.MAX_PAIRS", 8)
+    monkeypatch.setattr("tta.scoring.metrics.risk.MAX_PAIRS", 8)
     report = rerank_files(RerankConfig(nbest_file=votes, length_bonus=0.0), [])
     assert report.test.row("no model").weights.decision == "max"
     assert any("mbr was not tried" in note for note in report.notes)

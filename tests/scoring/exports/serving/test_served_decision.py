@@ -10,7 +10,6 @@ import tensorflow as tf
 from tta.data.nbest.lists import Hypothesis, NBestList
 from tta.data.text.spelling import plain_texts
 from tta.scoring.combining import decision
-from tta.scoring.combining.risk import PairwiseLosses
 from tta.scoring.combining.scored_lists import ScoredLists
 from tta.scoring.combining.weights import RerankWeights
 from tta.scoring.exports.serving import served_decision
@@ -21,6 +20,7 @@ from tta.scoring.exports.serving.served_decision import (
     without_non_words,
 )
 from tta.scoring.metrics.error_rate import WordErrorRate
+from tta.scoring.metrics.risk import PairwiseLosses
 
 pytestmark = pytest.mark.tensorflow
 

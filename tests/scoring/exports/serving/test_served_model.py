@@ -10,11 +10,11 @@ import tensorflow as tf
 from tests.tiny import loaded, of_family
 from tta.data.nbest.lists import Hypothesis, NBestList
 from tta.scoring.combining.decision import decide
-from tta.scoring.combining.risk import PairwiseLosses
 from tta.scoring.combining.scored_lists import ScoredLists
 from tta.scoring.combining.weights import RerankWeights
 from tta.scoring.exports.serving.served_model import UTF8, ServedModel, split_windows
 from tta.scoring.metrics.error_rate import WordErrorRate
+from tta.scoring.metrics.risk import PairwiseLosses
 from tta.scoring.scorers.inference import batches
 
 pytestmark = pytest.mark.tensorflow

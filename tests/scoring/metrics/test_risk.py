@@ -7,12 +7,12 @@ import pytest
 from tests.scoring.combining.random_lists import WER, make
 from tta.data.nbest.lists import Hypothesis, NBestList
 from tta.errors import InputError
-from tta.scoring.combining import risk
 from tta.scoring.combining.decision import decide
-from tta.scoring.combining.risk import PairwiseLosses, posteriors
 from tta.scoring.combining.scored_lists import ScoredLists
 from tta.scoring.combining.weights import RerankWeights
+from tta.scoring.metrics import risk
 from tta.scoring.metrics.bleu import Bleu
+from tta.scoring.metrics.risk import PairwiseLosses, posteriors
 
 
 @pytest.mark.parametrize("metric", [WER, Bleu("none")], ids=lambda metric: metric.name)
