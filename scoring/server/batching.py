@@ -37,8 +37,9 @@ class Batcher:
 
     Its work is cut into slices of about `SLICE_SECONDS`; their size follows the time of the last
     ones. Half of a slice is for the request that waits longest, so that each makes progress. The
-    rest is for those with the least left, so that a short one need not wait for a long one. A
-    request that is cancelled, because its client has left or its time is over, gets no more slices.
+    rest is for those that fit into a slice, in their order, and then for those with the least left:
+    a short request need not wait for a long one, nor for shorter ones that came later. A request
+    that is cancelled, because its client has left or its time is over, gets no more slices.
 
     Args:
         max_items: how many items a slice has at most.
@@ -102,7 +103,8 @@ class Batcher:
     def _slice(self, calls) -> dict[_Call, int]:
         """How many of their next items the calls get, at least one in all."""
         counts, room, number = {}, self._room, self._max_items
-        oldest, by_size = calls[0], sorted(calls, key=lambda call: call.left)
+        # Calls that fit into a slice take their turn; longer ones come after them.
+        oldest, by_size = calls[0], sorted(calls, key=lambda call: max(call.left, self._room))
         for call, most in [(oldest, room / 2), *((call, room) for call in by_size)]:
             start = len(call.results) + counts.get(call, 0)
             most, before = min(most, room), room

@@ -62,6 +62,15 @@ def test_requests_that_wait_go_together_with_those_of_the_same_function():
     assert work.calls == [[1], [2, 3, 5], [4]]
 
 
+def test_requests_that_fit_into_a_slice_take_their_turn():
+    """Else one of three items waits as long as shorter ones come."""
+    shorter = [("double", [number]) for number in range(10, 20)]
+    work, _ = run([("double", [0]), ("double", [1, 2, 3]), *shorter], room=8)
+    assert work.calls[:2] == [[0], [1, 2, 3, *range(10, 15)]]
+    work, _ = run([("double", [0]), shorter[0], ("double", [1, 2, 3]), *shorter[1:]], room=8)
+    assert work.calls[:2] == [[0], [10, 1, 2, 3, *range(11, 15)]]
+
+
 def test_a_slice_has_a_number_of_items_at_most():
     work, found = run([("double", [0]), ("double", list(range(9)))], max_items=4)
     assert found[1] == list(range(0, 18, 2))
