@@ -2,6 +2,7 @@
 
 import contextlib
 import importlib
+from pathlib import Path
 from typing import Any
 
 from tta.errors import InputError, install
@@ -11,7 +12,7 @@ DTYPES = ("float32", "bfloat16")
 
 
 def load_model(name: str, precision: str) -> tuple[Any, Any, bool, int]:
-    """Loads a model directory, or a name of the Hub. No code of the model is run.
+    """Loads a model directory, a name of the Hub, or a GGUF file. No code of the model is run.
 
     Returns (the model, its tokenizer, whether it is masked, its longest input in tokens).
 
@@ -25,22 +26,37 @@ def load_model(name: str, precision: str) -> tuple[Any, Any, bool, int]:
     transformers.utils.logging.disable_progress_bar()
     transformers.utils.logging.set_verbosity_error()  # no table of weights that are missing
     with one_line(name):
-        config = transformers.AutoConfig.from_pretrained(name, trust_remote_code=False)
-        tokenizer = transformers.AutoTokenizer.from_pretrained(name, trust_remote_code=False)
-        is_masked = _is_masked(config)
+        source, given = _source(name)
+        config = transformers.AutoConfig.from_pretrained(source, trust_remote_code=False, **given)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(
+            source, trust_remote_code=False, **given
+        )
+        is_masked = "gguf_file" not in given and _is_masked(config)
         kind = "AutoModelForMaskedLM" if is_masked else "AutoModelForCausalLM"
         model, report = getattr(transformers, kind).from_pretrained(
-            name,
+            source,
             dtype=getattr(torch, precision),
             output_loading_info=True,
             ignore_mismatched_sizes=True,
             trust_remote_code=False,
+            **given,
         )
         model = model.eval().to("cuda" if torch.cuda.is_available() else "cpu")
         # With their shapes, in some versions.
         mismatched = {k if isinstance(k, str) else k[0] for k in report["mismatched_keys"]}
         _check_weights(torch, model, mismatched.union(report["missing_keys"]))
     return model, tokenizer, is_masked, _max_length(config, tokenizer)
+
+
+def _source(name) -> tuple[str, dict[str, Any]]:
+    """What `from_pretrained` takes for a name, and for a GGUF file or a folder with one."""
+    path = Path(name)
+    files = [path] if path.suffix == ".gguf" else []
+    if path.is_dir() and not (path / "config.json").exists():
+        files = sorted(path.glob("*.gguf"))
+    if len(files) > 1:
+        raise InputError(f"{len(files)} GGUF files: name one of them, such as {files[0]}")
+    return (str(files[0].parent), {"gguf_file": files[0].name}) if files else (name, {})
 
 
 def _package(name):
