@@ -194,7 +194,7 @@ def exported(lm, folder, format, representation="token"):
     """A folder, or None if the model does not have the format, which the error says."""
     made, refused = tried(lambda: export_folder(lm, folder, format, representation, "mean"))
     if made is None:
-        families = [name for name, family in MODEL_TYPES.items() if family.encoder]
+        families = [name for name in MODEL_TYPES if MODEL_TYPES.load(name).encoder]
         assert lm.model_type not in families, refused
         assert f"only a {' or '.join(families)} with word pieces has this format" in refused
     return made
@@ -302,8 +302,8 @@ def test_trained_models_give_the_same_in_both_engines(tmp_path, backend):
     kept = [one for one in sentences(200) if len(one) in (6, 12)]
     write_dataset(tmp_path / "data", kept)
     runs = {}
-    for family, entry in MODEL_TYPES.items():
-        for objective in entry.objectives[:1]:
+    for family in MODEL_TYPES:
+        for objective in MODEL_TYPES.load(family).objectives[:1]:
             config = config_of(family, "uncased", len(VOCABULARY))
             config.to_json(tmp_path / f"{family}.json")
             runs[family] = {
