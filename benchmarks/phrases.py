@@ -6,10 +6,11 @@ Phrases are the words of the references of the test lists that are not among the
 words, and random rare words that nobody says, up to the number in the row. "All" has all of the
 former, an upper bound; "30 %" a random part of them, nearer to a user's list; "none" has none. The
 weights are tuned on the dev lists, without phrases, and guessed without dev lists; phrases get
-theirs by the rule. Lists are cut to 5 or 1 hypotheses for the rows with candidates. The difference
-from the same lists without phrases has its paired 95 % interval. The folder keeps the model's
-scores and the frequent words. --output_file writes the figures as JSON, --picture draws them from
-docs/phrases.json. The data is in $TTA_DATA.
+theirs by the rule. Lists are cut to 5 or 1 hypotheses for the rows with candidates. "All, common"
+has the 1,000 commonest words, too. The difference from the same lists without phrases has its
+paired 95 % interval. The folder keeps the model's scores and the frequent words. --output_file
+writes the figures as JSON, --picture draws them from docs/phrases.json. --dev measures each half of
+Arctic's dev lists with the weights of the other half. The data is in $TTA_DATA.
 """
 
 import argparse
@@ -42,8 +43,9 @@ from tta.scoring.scorers.options import RerankOptions
 
 NAMES = ("Arctic clean", "Arctic 5 dB", "ATIS", "IWSLT'14")
 CASES = ((100, 1.0), (1_000, 1.0), (10_000, 1.0), (1_000, 0.3), (1_000, 0.0), (10_000, 0.0))
+COMMON = (1_000, None)  # beside as many common words
 SHORT = ((1_000, 1.0), (1_000, 0.3), (1_000, 0.0))  # of lists of few hypotheses
-SHARES = {1.0: "all", 0.3: "30 %", 0.0: "none"}
+SHARES = {1.0: "all", 0.3: "30 %", 0.0: "none", None: "all, common"}
 FREQUENT, RARE = 5_000, 60_000  # ranks of words by frequency: rare words are between them
 TEXTS, LINES = ("simplewiki", "gutenberg"), 1_000_000
 FIGURES = ROOT / "docs/phrases.json"
@@ -55,6 +57,7 @@ def main():
     )
     parser.add_argument("scores", type=Path, help="folder for the model's scores")
     parser.add_argument("--output_file", type=Path, help="JSON file for the figures")
+    parser.add_argument("--dev", action="store_true", help="measure on halves of dev lists")
     parser.add_argument("--picture", type=Path, help="draw this SVG file from docs/phrases.json")
     arguments = parser.parse_args()
     if arguments.picture is not None:
@@ -66,9 +69,14 @@ def main():
         tta.load(**RerankOptions(engine="onnxruntime").for_load()),
     )
     rows = []
-    for name in NAMES:
+    for name in NAMES[:2] if arguments.dev else NAMES:
         dev, test = (load(path, arguments.scores) for path in SETS[name])
-        rows += measure(name, dev, test, words, lm)
+        if arguments.dev:
+            one, other = (cut(dev, rows=slice(start, None, 2)) for start in (0, 1))
+            rows += measure(f"{name} dev, even", other, one, words, lm)
+            rows += measure(f"{name} dev, odd", one, other, words, lm)
+        else:
+            rows += measure(name, dev, test, words, lm)
     heads = [*rows[0]]
     cells = [[shown(row[head]) for head in heads] for row in rows]
     print(align([heads, *cells], ["left"] * 4 + ["right"] * (len(heads) - 4)))
@@ -90,8 +98,13 @@ def frequent_words(folder: Path) -> list[str]:
     return json.loads(kept.read_text())
 
 
-def make_phrases(part: Part, words, number: int, share: float) -> list[str]:
-    """Rare words of the references, a share of them, and others, `number` in all."""
+def make_phrases(part: Part, words, number: int, share: float | None) -> list[str]:
+    """Rare words of the references, a share of them, and others, `number` in all.
+
+    None: all of them, and the 1,000 commonest words.
+    """
+    if share is None:
+        return make_phrases(part, words, number, 1.0) + words[:1_000]
     said = {word for one in part.nbest for word in one.reference.split()}
     # A recogniser writes "pm" where the reference has "p m": it was said, too.
     pairs = (pairwise(one.reference.split()) for one in part.nbest)
@@ -111,7 +124,7 @@ def measure(name, dev, test, words, lm):
         cut_dev, cut_test = (cut(part, size) for part in (dev, test))
         given = GivenWeights(features=dict.fromkeys(cut_dev.lists.features))
         tuned = tune(cut_dev.lists, cut_dev.statistics, given)
-        for number, share in CASES if size is None else SHORT:
+        for number, share in (*CASES, COMMON) if size is None else SHORT:
             lines = make_phrases(test, words, number, share)
             phrases = Phrases(lines, test.statistics.metric)
             phrases.leave_out(lm.is_common)
@@ -119,15 +132,15 @@ def measure(name, dev, test, words, lm):
                 yield row(name, size, number, share, how, cut_test, phrases, weights, lm)
 
 
-def cut(part: Part, size: int | None) -> Part:
-    """The lists with their first hypotheses only, scored as before."""
+def cut(part: Part, size: int | None = None, rows: slice = slice(None)) -> Part:
+    """Some of the lists, or their first hypotheses only, scored as before."""
     (model,) = part.lists.models
     scores = {
         h.text: (model.reduced["sum"][i, j], model.num_tokens[i, j])
         for i, one in enumerate(part.nbest)
         for j, h in enumerate(one.hypotheses)
     }
-    nbest = [replace(one, hypotheses=one.hypotheses[:size]) for one in part.nbest]
+    nbest = [replace(one, hypotheses=one.hypotheses[:size]) for one in part.nbest[rows]]
     built = Part.build(nbest, part.path).compared(part.statistics.metric).scored(scores)
     return replace(built, lists=replace(built.lists, ranked=part.lists.ranked))
 

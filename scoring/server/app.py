@@ -83,6 +83,10 @@ def make_app(lm: Scorer, config: ServerConfig) -> fastapi.FastAPI:
         lane = short if max(sizes) <= LONG else long_texts
         return await lane.run(function, texts, sizes)
 
+    def check_name(name: str | None):
+        if name not in (None, lm.name):
+            raise HTTPException(404, f"the model of this service is {lm.name}")
+
     app = fastapi.FastAPI(
         title="tta-lm",
         version=tta.__version__,
@@ -129,8 +133,7 @@ def make_app(lm: Scorer, config: ServerConfig) -> fastapi.FastAPI:
     @post("/v1/embeddings", forms.EmbeddingsAnswer)
     async def vectors(request: forms.EmbeddingsRequest) -> Response:
         """The vectors of texts, of length 1, in OpenAI's form."""
-        if request.model not in (None, lm.name):
-            raise HTTPException(404, f"the model of this service is {lm.name}")
+        check_name(request.model)
         texts = given_texts(request.input)
         found = await of_texts(encode, texts)
         check_dimensions(request.dimensions, found[0][0])
@@ -155,11 +158,17 @@ def make_app(lm: Scorer, config: ServerConfig) -> fastapi.FastAPI:
         signed = f"{signature}|similarity:cosine"
         return JSONResponse({"similarities": cosines, "signature": signed})
 
+    own = {"id": lm.name, "object": "model", "created": 0, "owned_by": "tta-lm"}
+
     @app.get("/v1/models")
     async def models() -> dict[str, Any]:
         """The model of this service, in OpenAI's form."""
-        model = {"id": lm.name, "object": "model", "created": 0, "owned_by": "tta-lm"}
-        return {"object": "list", "data": [model]}
+        return {"object": "list", "data": [own]}
+
+    @app.get("/v1/models/{name}", include_in_schema=False)
+    async def model(name: str) -> dict[str, Any]:
+        check_name(name)
+        return own
 
     @app.get("/health", response_model=forms.Health)
     async def health() -> dict[str, Any]:
@@ -203,7 +212,9 @@ def _handle_failures(app):
 
     @app.exception_handler(HTTPException)
     async def of_http(_, error):
-        return failure(error.status_code, error.detail, error.headers)
+        is_route = error.detail != "Not Found"  # Starlette's words
+        rule = error.detail if is_route else "no such route: /docs lists them"
+        return failure(error.status_code, rule, error.headers)
 
     @app.exception_handler(BusyError)
     async def of_waiting(_, error):

@@ -175,8 +175,10 @@ def embeddings(vectors: Sequence[np.ndarray], encoding: str) -> list[dict[str, A
 
 
 def given_texts(given: str | Sequence[Any]) -> list[str]:
-    """The texts of OpenAI's `input`. Raises InputError for the ids of tokens."""
+    """The texts of OpenAI's `input`. Raises InputError for none, and for the ids of tokens."""
     texts = [given] if isinstance(given, str) else list(given)
+    if not texts:
+        raise InputError("input: expected at least one text")
     if not all(isinstance(one, str) for one in texts):
         raise InputError(
             "input holds ids of tokens, of OpenAI's tokenizer: send texts "

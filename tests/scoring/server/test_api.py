@@ -148,6 +148,7 @@ def test_vectors_have_the_form_of_openai(lm, port):
         ("rerank", {"hypotheses": ["a"], "scores": [1.0, 2.0]}, "scores[0] has length 2"),
         ("rerank", {"hypotheses": ["a"], "weights": {"lm_weight": 2}}, "lm_weight must be between"),
         ("embeddings", {"input": {}}, "input"),
+        ("embeddings", {"input": []}, "input: expected at least one text"),
         ("embeddings", {"input": "a", "encoding_format": "x"}, "encoding_format"),
     ],
 )
@@ -192,6 +193,9 @@ def test_health_models_and_metrics(lm, port):
     assert health == {"status": "ok", "model": "small", "signature": lm.signature}
     models = json.loads(ask(port, b"", "/v1/models", "GET")[2])
     assert [one["id"] for one in models["data"]] == ["small"]
+    assert json.loads(ask(port, b"", "/v1/models/small", "GET")[2]) == models["data"][0]
+    assert ask(port, b"", "/v1/models/other", "GET")[0] == 404
+    assert b"/docs lists them" in ask(port, b"", "/v1/scores", "GET")[2]
     metrics = ask(port, b"", "/metrics", "GET")[2].decode()
     assert 'tta_requests_total{path="/v1/score",status="200"}' in metrics
     assert 'tta_requests_total{path="other",status="404"}' in metrics
