@@ -30,8 +30,7 @@ class CompletionConfig(Config):
 def completion_script(shell: str) -> str:
     """A script with which a shell completes `tta`: its commands, their flags, choices and files.
 
-    Raises:
-        InputError: shtab is not installed.
+    Raises InputError if shtab is not installed.
     """
     if importlib.util.find_spec("shtab") is None:
         raise InputError(f"completion needs shtab: {install('completion')}")

@@ -237,7 +237,6 @@ class BidirectionalCausalLikelihood(Likelihood):
     """
 
     def token_scores(self, model, inputs, wanted=None, output_table=None):
-        """As `Likelihood.token_scores`."""
         states = self.direction_states(model, inputs)
         wanted = None if wanted is None else both(wanted)
         targets = both(inputs["input_ids"])

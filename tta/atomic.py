@@ -204,8 +204,7 @@ def _unfinished(path):
 def locked_folder(folder: Path | str) -> Iterator[None]:
     """Locks an existing folder. Other processes that lock it are refused meanwhile.
 
-    Raises:
-        InputError: another process has locked the folder, or the lock file is a symbolic link.
+    Raises InputError if another process has locked the folder, or the lock file is a symbolic link.
     """
     with contextlib.ExitStack() as stack:
         try:
@@ -290,8 +289,7 @@ def _flock(descriptor):
 def _new_name(lock, target):
     """Notes a new name in a lock file; removes the unfinished file or folder noted before.
 
-    Raises:
-        InputError: the lock file holds something else, so it is not ours.
+    Raises InputError if the lock file holds something else, so it is not ours.
     """
     noted = _contents(lock)
     leftover = _UNFINISHED.fullmatch(noted)

@@ -24,8 +24,7 @@ def check_regular(path: Path | str) -> None:
 def read_json_object(path: Path | str) -> dict[str, Any]:
     """The JSON object in a file.
 
-    Raises:
-        InputError: the file is missing, a pipe, larger than 16 MiB, or not a JSON object.
+    Raises InputError if the file is missing, a pipe, larger than 16 MiB, or not a JSON object.
     """
     check_regular(path)
     try:
@@ -54,9 +53,8 @@ def read_json_object(path: Path | str) -> dict[str, Any]:
 def read_tensors(path: Path | str, missing: str = "no such file") -> dict[str, Any]:
     """{name: NumPy array} of a safetensors file.
 
-    Raises:
-        InputError: there is no such file, which `missing` says; it is a pipe, or not a readable
-            safetensors file.
+    Raises InputError if there is no such file, which `missing` says; it is a pipe, or not a
+    readable safetensors file.
     """
     from safetensors import SafetensorError
     from safetensors.numpy import load_file

@@ -142,9 +142,8 @@ def setting(
 class Config:
     """Base class of configs, which are frozen dataclasses with a `setting` per field.
 
-    Raises:
-        InputError: when a config is made with a value that is out of bounds, not finite or not one
-            of the choices, or with values that do not fit each other.
+    Making one raises InputError if a value is out of bounds, not finite or not one of the choices,
+    or values do not fit each other.
     """
 
     def __post_init__(self):
@@ -172,10 +171,8 @@ def check_outputs(*configs: Any) -> None:
 
     Files are compared, not names: a link to an input, or another path to it, is the same file.
     Inputs are all other settings that name a file or a folder, or files with a glob. In a folder,
-    they are the files of models, data sets and N-best lists.
-
-    Raises:
-        InputError: an output is an input.
+    they are the files of models, data sets and N-best lists. Raises InputError if an output is an
+    input.
     """
     if not any(getattr(config, "overwrite", False) for config in configs):
         return

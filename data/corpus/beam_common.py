@@ -39,11 +39,9 @@ _QUIET = "--default_sdk_harness_log_level=WARNING"
 def run_pipeline(build: Callable[[beam.Pipeline], None], arguments: Iterable[str]) -> None:
     """Calls `build` with a pipeline, runs the pipeline and waits for its end.
 
-    `arguments` are Beam's options: `--runner=...` and the options of that runner.
-
-    Raises:
-        InputError: the runner is unknown or does not start, one of its options is wrong, or a step
-            raised this error.
+    `arguments` are Beam's options: `--runner=...` and the options of that runner. Raises InputError
+    if the runner is unknown or does not start, one of its options is wrong, or a step raised this
+    error.
     """
     try:
         pipeline = beam.Pipeline(options=PipelineOptions([_QUIET, *arguments]))

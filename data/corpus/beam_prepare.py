@@ -52,10 +52,8 @@ def create_tfrecords(config: CorpusConfig, arguments: Sequence[str] = ()) -> dic
     chunks differ, because here a chunk ends with its file.
 
     Every worker needs access to the text files and to the output folder. `arguments` are Beam's
-    options, such as `--runner`. Returns the contents of `dataset.json`.
-
-    Raises:
-        InputError: as `tta.data.corpus.prepare.create_tfrecords`; or the runner is unknown.
+    options, such as `--runner`. Returns the contents of `dataset.json`. Raises InputError as
+    `tta.data.corpus.prepare.create_tfrecords`; or the runner is unknown.
     """
     paths = find_files(config.input_file)
     vocabulary = load_vocabulary(config.tokenizer, config.vocab_file)

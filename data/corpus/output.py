@@ -97,10 +97,8 @@ def check_replaceable(
 ) -> None:
     """Checks that writing a data set to a folder would not replace another one.
 
-    `found` are the names of its files; `opener` is as in `tta.data.text.files.open_input`.
-
-    Raises:
-        InputError: the folder has a data set, or a vocabulary that differs from `vocabulary`.
+    `found` are the names of its files; `opener` is as in `tta.data.text.files.open_input`. Raises
+    InputError if the folder has a data set, or a vocabulary that differs from `vocabulary`.
     """
     for name in sorted(found):  # the vocabulary is last
         path = os.path.join(folder, name)
@@ -114,10 +112,8 @@ def check_replaceable(
 def work_folder(output: Path) -> Iterator[Path]:
     """Locks the output folder, which is made if missing, and yields a fresh folder inside it.
 
-    The work folder is removed at the end, also after an error.
-
-    Raises:
-        InputError: another process is writing to the output folder.
+    The work folder is removed at the end, also after an error. Raises InputError if another process
+    is writing to the output folder.
     """
     made = not output.exists()
     output.mkdir(parents=True, exist_ok=True)

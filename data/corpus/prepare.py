@@ -45,11 +45,9 @@ def create_tfrecords(
     """Writes a data set of TFRecord shards with its `dataset.json`, whose contents it returns.
 
     The shards appear under their names when all are complete, and `dataset.json` last. `tokenizer`
-    is a model's, with the settings of `config`; None makes the one that fits the vocabulary.
-
-    Raises:
-        InputError: a file is missing or malformed, no sentence is left, the folder already has a
-            data set, or another process is writing to it.
+    is a model's, with the settings of `config`; None makes the one that fits the vocabulary. Raises
+    InputError if a file is missing or malformed, no sentence is left, the folder already has a data
+    set, or another process is writing to it.
     """
     paths = expand_globs(config.input_file)
     vocabulary = load_vocabulary(config.tokenizer, config.vocab_file)

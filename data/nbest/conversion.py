@@ -21,10 +21,8 @@ def in_memory(nbest: NBestList, format_kind: str, kind: str | None) -> NBestList
     """Converts scores that were read as `format_kind` but are of `kind` to natural logs.
 
     Both are one of `tta.choices.SCORE_KINDS`; if `kind` is None, the format was right. A
-    probability of 0 counts as the smallest positive number.
-
-    Raises:
-        InputError: a probability is not between 0 and 1.
+    probability of 0 counts as the smallest positive number. Raises InputError if a probability is
+    not between 0 and 1.
     """
     if kind is None or kind == format_kind:
         return nbest

@@ -90,10 +90,8 @@ def id_of(fields: Mapping[str, Any], default: Any = None) -> tuple[Any, bool]:
 def check_origin(row: Mapping[str, Any], utterance_id: Any, seen: dict[Any, Any]) -> None:
     """Checks that the rows of a recording are of one file and of one utterance in it.
 
-    `seen` holds the file and the start of each recording in the rows before this one.
-
-    Raises:
-        InputError: files of the same name are in two folders, or utterances begin at two times.
+    `seen` holds the file and the start of each recording in the rows before this one. Raises
+    InputError if files of the same name are in two folders, or utterances begin at two times.
     """
     keys = named(row, RECORDINGS), named(row, STARTS)
     origin = " at ".join(str(row[key]) for key in keys if key is not None)
@@ -167,13 +165,11 @@ def read_scores(
     The score is the field `score_key(fields, names)`. If that has no value, the score is the sum of
     the fields of `PARTS`, or None if there are fewer than two.
 
-    Features are numbers, or their text, in other fields whose last word is `score`, `logprob`,
-    `lm` or similar, and in the objects `scores` and `features`, under any name. Booleans and nulls
-    are none. Measures such as `wer_score` are none.
-
-    Raises:
-        InputError: the score, or text in a field whose name ends in `score`, is not a number; a
-            number is not finite; a name is a duplicate; or `collector` has scores of other parts.
+    Features are numbers, or their text, in other fields whose last word is `score`, `logprob`, `lm`
+    or similar, and in the objects `scores` and `features`, under any name. Booleans and nulls are
+    none. Measures such as `wer_score` are none. Raises InputError if the score, or text in a field
+    whose name ends in `score`, is not a number; a number is not finite; a name is a duplicate; or
+    `collector` has scores of other parts.
     """
     key = score_key(fields, names)
     features: dict[str, float] = {}

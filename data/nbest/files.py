@@ -129,11 +129,9 @@ def write_nbest(
     were read from a folder of files become one, with the same names.
 
     `scores` is that of `read_nbest`. Costs are written for "cost"; natural logs for the others.
-
-    Raises:
-        InputError: a file exists already or cannot be written, a score is not finite, or the
-            format cannot hold a text (a line break) or an empty list, needs scores that are
-            missing, or is a folder and the target a stream.
+    Raises InputError if a file exists already or cannot be written, a score is not finite, or the
+    format cannot hold a text (a line break) or an empty list, needs scores that are missing, or is
+    a folder and the target a stream.
     """
     if isinstance(target, (str, Path)):
         scored = any(h.score is not None for nbest in lists for h in nbest.hypotheses)

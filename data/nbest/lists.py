@@ -90,12 +90,9 @@ class ListCollector:
     ) -> None:
         """Adds one list, which may be empty. Types are checked here: files may hold anything.
 
-        A reference may be several, an array of texts.
-
-        Raises:
-            InputError: the id is empty or a duplicate, a text is not a string, a reference has
-                alternatives, or only some hypotheses have a score or only some lists a
-                reference.
+        A reference may be several, an array of texts. Raises InputError if the id is empty or a
+        duplicate, a text is not a string, a reference has alternatives, or only some hypotheses
+        have a score or only some lists a reference.
         """
         if type(utterance_id) is int:
             utterance_id = str(utterance_id)
@@ -124,10 +121,8 @@ class ListCollector:
     def check_parts(self, parts: tuple[str, ...]) -> None:
         """Checks that scores come from the same fields in a list, and sums in the whole file.
 
-        `parts` are the names of the fields whose sum is the score of a hypothesis.
-
-        Raises:
-            InputError: the fields differ from those of the hypothesis before it.
+        `parts` are the names of the fields whose sum is the score of a hypothesis. Raises
+        InputError if the fields differ from those of the hypothesis before it.
         """
         if self._score_parts not in (None, parts):
             one, other = map(" + ".join, (parts, self._score_parts))
@@ -154,9 +149,8 @@ class ListCollector:
 def check_readings(reference: str, optional: bool = False) -> None:
     """Checks that a reference has no alternatives for sclite, such as `{ um / uh / @ }`.
 
-    Raises:
-        InputError: it has alternatives; or optional words, `(um)`, if `optional`: the file is one
-            for sclite, where brackets have this meaning.
+    Raises InputError if it has alternatives; or optional words, `(um)`, if `optional`: the file is
+    one for sclite, where brackets have this meaning.
     """
     if match := _ALTERNATIVES.search(reference) or (optional and _OPTIONAL.search(reference)):
         rule = f"several readings in {shown(match[0])}, as for sclite: expected one"
@@ -166,8 +160,7 @@ def check_readings(reference: str, optional: bool = False) -> None:
 def parse_score(value: Any) -> float | None:
     """Turns a number, or its text, into a finite float; None stays None.
 
-    Raises:
-        InputError: `value` is not a finite number.
+    Raises InputError if `value` is not a finite number.
     """
     return None if value is None else parse_number(value, "score")
 
@@ -175,8 +168,7 @@ def parse_score(value: Any) -> float | None:
 def parse_number(value: Any, what: str) -> float:
     """Turns a number, or its text, into a finite float; `what` names it in the error.
 
-    Raises:
-        InputError: `value` is not a finite number, or larger than `MAX_NUMBER`.
+    Raises InputError if `value` is not a finite number, or larger than `MAX_NUMBER`.
     """
     number = math.nan
     # Python reads 1_5 as 15.

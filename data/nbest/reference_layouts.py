@@ -68,9 +68,8 @@ class Reference:
 def parse_references(lines: Sequence[str], ids: Collection[str]) -> tuple[Kind, list[Reference]]:
     """Reads the lines of a reference file for lists with these ids, in any layout of this module.
 
-    Raises:
-        InputError: the file is malformed, in a layout that holds no references, or a reference has
-            several readings (see `check_readings`).
+    Raises InputError if the file is malformed, in a layout that holds no references, or a reference
+    has several readings (see `check_readings`).
     """
     kind, references, is_for_sclite = _parse(lines, ids)
     for one in references:

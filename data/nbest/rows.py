@@ -56,8 +56,7 @@ def collect_groups(
 def check_fields(fields: Iterable[str], separator: str, nbest: NBestList, name: str) -> None:
     """Checks that no field has a line break or contains the separator ("" for no separator).
 
-    Raises:
-        InputError: a field does. The message names the list and the format, `name`.
+    Raises InputError if a field does. The message names the list and the format, `name`.
     """
     for field in fields:
         if re.search(r"[\r\n]", field) or (separator and separator in field):

@@ -161,8 +161,7 @@ def _read_as(chosen: Format, named: str | None) -> Iterator[None]:
 def choose_format(name: str | None, source: Source) -> Format:
     """Loads the named format or detects it, and checks that it takes the options of the source.
 
-    Raises:
-        InputError: no format fits, or several do, or the format does not take an option.
+    Raises InputError if no format fits, or several do, or the format does not take an option.
     """
     chosen = load_format(name) if name else _detect(source)
     if source.folder and not chosen.is_folder:

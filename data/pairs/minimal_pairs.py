@@ -41,11 +41,9 @@ def read_minimal_pairs(path: Path | str) -> list[MinimalPair]:
       `sentence_bad`, it is a header that names all columns; commas (csv) may then separate them.
       If not, the file has no header, and its two columns are the good and the bad sentence.
 
-    Blank lines are skipped. The file is plain or compressed, or `-` for standard input.
-
-    Raises:
-        InputError: the file is missing, empty or in neither layout, or a sentence is missing or not
-            a string. The error names the line.
+    Blank lines are skipped. The file is plain or compressed, or `-` for standard input. Raises
+    InputError if the file is missing, empty or in neither layout, or a sentence is missing or not a
+    string. The error names the line.
     """
     lines = list(iter_lines(path))
     name = str(shown_path(path))

@@ -44,11 +44,8 @@ def read_sts(path: Path | str) -> list[SentencePair]:
     - STS-B's original: genre, file, year, index, score, sentence, sentence, and up to two sources.
 
     In the first two, the column of the score may be missing in the whole file. The file is plain or
-    compressed, or `-` for standard input.
-
-    Raises:
-        InputError: the file is missing, empty or in no known layout, a row has too few or too many
-            columns, or a score is not a finite number.
+    compressed, or `-` for standard input. Raises InputError if the file is missing, empty or in no
+    known layout, a row has too few or too many columns, or a score is not a finite number.
     """
     lines = iter_lines(path)
     path = shown_path(path)

@@ -21,11 +21,9 @@ LENGTHS = (12, 16, 20, 24, 32, 44, 64, 128, 256, 512)
 def read_split(paths: Sequence[str], limits: IdLimits) -> tuple[np.ndarray, np.ndarray]:
     """Reads shards of records that have `input_ids` alone, as `encode_records` writes them.
 
-    Returns the ids of all sentences one after another, [N], and their lengths, [S] int64.
-
-    Raises:
-        InputError: a shard is missing or damaged, or a record has other features or ids that are
-            not within the limits. The message names the record, counted from 1.
+    Returns the ids of all sentences one after another, [N], and their lengths, [S] int64. Raises
+    InputError if a shard is missing or damaged, or a record has other features or ids that are not
+    within the limits. The message names the record, counted from 1.
     """
     found = [_read_shard(path, limits) for path in paths]
     ids, lengths = ([np.zeros(0, np.int64), *column] for column in zip(*found, strict=True))

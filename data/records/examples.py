@@ -67,9 +67,8 @@ def parse_record(record: Any, features: Features, limits: IdLimits | None = None
 def read_sentences(path: Path | str, limits: IdLimits | None = None) -> Iterator[np.ndarray]:
     """Yields the sentences of a TFRecord file: token ids, begin and end included, [T] int32.
 
-    Raises:
-        InputError: the file is missing, or a record is truncated, damaged, not an Example, without
-            `input_ids` or not within the limits. The message names the record, counted from 1.
+    Raises InputError if the file is missing, or a record is truncated, damaged, not an Example,
+    without `input_ids` or not within the limits. The message names the record, counted from 1.
     """
     import tensorflow as tf
     from google.protobuf import message
@@ -96,8 +95,7 @@ def read_sentences(path: Path | str, limits: IdLimits | None = None) -> Iterator
 def check_records(paths: Iterable[str], features: Features, limits: IdLimits) -> None:
     """Reads shards from end to end and checks that records are as dataset.json says.
 
-    Raises:
-        InputError: a shard is damaged (see `read_sentences`), or a record lacks the features.
+    Raises InputError if a shard is damaged (see `read_sentences`), or a record lacks the features.
     """
     import tensorflow as tf
 

@@ -74,8 +74,7 @@ class IdLimits:
 def check_features(features: Any) -> None:
     """Checks the value of the key `features` of a dataset.json.
 
-    Raises:
-        InputError: it is malformed, lacks `input_ids`, or declares what the pipeline makes.
+    Raises InputError if it is malformed, lacks `input_ids`, or declares what the pipeline makes.
     """
     if not isinstance(features, dict):
         raise InputError(f"features must be of type dict, got {features!r}")

@@ -17,9 +17,8 @@ _HEAD, _CHECKSUM = struct.Struct("<QI"), struct.Struct("<I")
 def read_records(path: Path | str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Reads a file: its bytes [size] uint8, and where its N records start and how long they are.
 
-    Raises:
-        InputError: the file is missing, or a record is truncated or damaged. The message names the
-            record, counted from 1.
+    Raises InputError if the file is missing, or a record is truncated or damaged. The message names
+    the record, counted from 1.
     """
     if not Path(path).is_file():
         raise InputError("no such file", path)

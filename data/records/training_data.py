@@ -70,10 +70,8 @@ class TrainingData:
     ) -> "TrainingData":
         """Reads and checks everything but the shards of a directory.
 
-        Without `vocab_file`, the vocabulary is `vocab.txt` in it. `vectors` is their folder.
-
-        Raises:
-            InputError: a file is missing or damaged, or belongs to another vocabulary.
+        Without `vocab_file`, the vocabulary is `vocab.txt` in it. `vectors` is their folder. Raises
+        InputError if a file is missing or damaged, or belongs to another vocabulary.
         """
         info = load_dataset_info(directory)
         path = vocab_file or Path(directory) / VOCABULARY

@@ -99,10 +99,7 @@ def expand_globs(
     """Lists the files that match patterns, each file once, sorted within a pattern.
 
     A pattern is a path, a folder, a glob or `-` for standard input; `match` finds the files of one
-    pattern.
-
-    Raises:
-        InputError: a pattern matches no file, or there is no pattern.
+    pattern. Raises InputError if a pattern matches no file, or there is no pattern.
     """
     paths: dict[str, None] = {}  # A dict keeps the order of the patterns and drops repeats.
     for pattern in filter(None, map(str.strip, patterns)):

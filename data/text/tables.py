@@ -137,8 +137,7 @@ def are_usual_names(cells: Iterable[str]) -> bool:
 def split_row(line: str, delimiter: str = ",", number: int | None = None) -> list[str]:
     """The cells of a row on one line. Only between commas can quotes be around a cell.
 
-    Raises:
-        InputError: the csv is malformed; it names the line `number`.
+    Raises InputError if the csv is malformed; it names the line `number`.
     """
     if delimiter != ",":
         return line.split(delimiter)

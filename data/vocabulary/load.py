@@ -38,10 +38,7 @@ def make_tokenizer(
 
     With `lower_case`, text is lower-cased. With `open_vocabulary`, unknown words get new ids, see
     `WordTokenizer`; word pieces have no new ids. `normalization` is one of
-    `tta.choices.NORMALIZATIONS`.
-
-    Raises:
-        InputError: the vocabulary is not usable.
+    `tta.choices.NORMALIZATIONS`. Raises InputError if the vocabulary is not usable.
     """
     if isinstance(vocabulary, WordVocabulary):
         return WordTokenizer(vocabulary, lower_case, open_vocabulary, normalization)
@@ -62,10 +59,8 @@ def reading_of(
     The vocabulary decides what is None. Text is lower-cased unless a token has a capital; words are
     lower-cased only if `lower_case` is True. Lower-cased text loses the accents of Latin and Greek
     letters unless a token has some. A vocabulary with BERT's special tokens is read as BERT does.
-
-    Raises:
-        InputError: a token could not occur in text that is read so, or both `strip_accents` and
-            `normalization` are given.
+    Raises InputError if a token could not occur in text that is read so, or both `strip_accents`
+    and `normalization` are given.
     """
     if strip_accents is not None and normalization is not None:
         raise InputError("give strip_accents or normalization, not both")

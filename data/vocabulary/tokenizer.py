@@ -61,10 +61,8 @@ class Tokenizer:
         """Splits N texts, str or UTF-8, into one flat array.
 
         Returns the ids of all texts one after another, int32 [sum of lengths], and the lengths,
-        int64 [N].
-
-        Raises:
-            InputError: a text is not valid Unicode (half a surrogate pair, from broken JSON).
+        int64 [N]. Raises InputError if a text is not valid Unicode (half a surrogate pair, from
+        broken JSON).
         """
         ids: list[int] = []
         ends = np.zeros(len(texts) + 1, np.int64)

@@ -26,11 +26,8 @@ def create_vocab(config: VocabularyConfig) -> AnyVocabulary:
 
     The same text, settings and seed give the same vocabulary. It is smaller than
     `config.vocab_size` if too few pieces of the text are frequent enough, or if the text has fewer
-    words.
-
-    Raises:
-        InputError: the text cannot be read or has no line, `vocab_size` is too small for the
-            characters, or the file cannot be written.
+    words. Raises InputError if the text cannot be read or has no line, `vocab_size` is too small
+    for the characters, or the file cannot be written.
     """
     paths = expand_globs(config.input_file)
     # Opened first, so that an unwritable file is reported before the work, not after it.

@@ -31,8 +31,7 @@ _FAMILIES = {
 def read_tokens(path: Path | str, opener: Callable[..., Any] = open) -> Iterator[str]:
     """Yields the lines of a vocabulary; see `tta.data.text.files.open_input`.
 
-    Raises:
-        InputError: the file is missing, a pipe, not UTF-8, or larger than 64 MiB.
+    Raises InputError if the file is missing, a pipe, not UTF-8, or larger than 64 MiB.
     """
     if opener is open:
         check_regular(path)
@@ -117,10 +116,8 @@ class Vocabulary(TokenFile):
     def from_file(cls, path: Path | str, opener: Callable[..., Any] = open) -> "Vocabulary":
         """Reads a file in UTF-8, one token per line; see `tta.data.text.files.open_input`.
 
-        `tokenizer.json` of Hugging Face holds the tokens of its WordPiece and added ones.
-
-        Raises:
-            InputError: as `read_tokens`, or it is not a valid vocabulary.
+        `tokenizer.json` of Hugging Face holds the tokens of its WordPiece and added ones. Raises
+        InputError as `read_tokens`, or it is not a valid vocabulary.
         """
         if Path(path).name == TOKENIZER_JSON:
             return cls(_tokens_of_json(path), path=str(path))
@@ -136,7 +133,6 @@ class Vocabulary(TokenFile):
 
     @property
     def text(self) -> str:
-        """The contents of the file that `save` writes."""
         return "".join(f"{token}\n" for token in self.tokens)
 
     @cached_property

@@ -103,10 +103,7 @@ class WordTokenizer:
         """Splits N texts, str or UTF-8, into one flat array.
 
         Returns the ids of all texts one after another, int32 [sum of lengths], and the lengths,
-        int64 [N].
-
-        Raises:
-            InputError: a text is not valid Unicode.
+        int64 [N]. Raises InputError if a text is not valid Unicode.
         """
         known, unknown = self.vocabulary.ids, self.vocabulary.unk_id
         new_id = self._new_words.id_of if self.open_vocabulary else None

@@ -121,8 +121,7 @@ class WordVocabulary(TokenFile):
     def first(self, size: int) -> "WordVocabulary":
         """The vocabulary of the first `size` tokens; the others count as unknown.
 
-        Raises:
-            InputError: the size does not hold the special tokens and one word.
+        Raises InputError if the size does not hold the special tokens and one word.
         """
         least = self.num_specials
         if size <= least:
@@ -135,8 +134,7 @@ class WordVocabulary(TokenFile):
     def from_file(cls, path: Path | str, opener: Callable[..., Any] = open) -> "WordVocabulary":
         """Reads the file that `save` writes; see `tta.data.text.files.open_input`.
 
-        Raises:
-            InputError: the file is missing, a pipe, not UTF-8, or not a valid vocabulary.
+        Raises InputError if the file is missing, a pipe, not UTF-8, or not a valid vocabulary.
         """
         tokens, counts = [], []
         for number, line in enumerate(read_tokens(path, opener), start=1):
@@ -151,7 +149,6 @@ class WordVocabulary(TokenFile):
 
     @property
     def text(self) -> str:
-        """The contents of the file that `save` writes."""
         pairs = zip(self.tokens, self.counts.tolist(), strict=True)
         return "".join(f"{token} {count}\n" for token, count in pairs)
 

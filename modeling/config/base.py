@@ -163,8 +163,7 @@ class ModelConfig:
     def for_training(self, data: DataFacts) -> Any:
         """The config of a model that is trained on a data set. A family takes what it needs.
 
-        Raises:
-            InputError: the data set does not fit the model.
+        Raises InputError if the data set does not fit the model.
         """
         size, longest = self.vocab_size, self.max_position_embeddings
         # A model of words may know the most frequent ones only.
@@ -211,10 +210,8 @@ class ModelConfig:
         """The constructor's arguments, from keys of `config.json`.
 
         `old` is the config that they change, if any. Keys in `others`, which are no arguments, are
-        left out.
-
-        Raises:
-            InputError: a key is unknown, or a value is not the one that the family has.
+        left out. Raises InputError if a key is unknown, or a value is not the one that the family
+        has.
         """
         known = {field.name for field in dataclasses.fields(cls)}
         for name in sorted(values.keys() - known.union(others)):
@@ -245,9 +242,8 @@ class ModelConfig:
 def read_config(path: Path | str, **defaults: Any) -> ModelConfig:
     """Reads a `config.json`; its `model_type` names the class. It may leave out keys of `defaults`.
 
-    Raises:
-        InputError: the file is missing, is not a JSON object, breaks a rule, or was written by a
-            later version.
+    Raises InputError if the file is missing, is not a JSON object, breaks a rule, or was written by
+    a later version.
     """
     values = read_json_object(path)
     with located(path=path):

@@ -73,7 +73,6 @@ class TiedSoftmaxSettings(HeadSettings):
     layer = "tta.modeling.heads.tied_softmax:TiedSoftmaxHead"
 
     def check(self, config: ModelConfig):
-        """Checks that there is a table to share."""
         rule = "output_layer tied_softmax shares the table of input_layer tokens"
         require(config.has_token_table, rule, "of another input layer")
 

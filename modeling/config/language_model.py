@@ -52,7 +52,6 @@ class LanguageModelConfig(ModelConfig):
         super().__post_init__()
 
     def check(self) -> None:
-        """Checks the tokenizer and the head. A family adds its own rules."""
         require_choice(self, "tokenizer", TOKENIZERS)
         price = self.unknown_price
         require(0.0 <= price < float("inf"), "unknown_price must be 0 or more", price)
@@ -69,7 +68,6 @@ class LanguageModelConfig(ModelConfig):
         return self.input_features + ("target_vectors",) * self.head.needs_vectors
 
     def for_training(self, data: DataFacts) -> Any:
-        """As `ModelConfig.for_training`; the head takes what it needs of the vectors."""
         if self.tokenizer != data.tokenizer:
             rule = f"tokenizer is {self.tokenizer!r}, but the data set was made with"
             raise InputError(f"{rule} {data.tokenizer!r}")
@@ -100,12 +98,10 @@ class LanguageModelConfig(ModelConfig):
 
     @property
     def weights(self) -> WeightTable:
-        """As `ModelConfig.weights`: those of the encoder and of the head."""
         return {"encoder": self.encoder_weights, "head": self.head.weights(self)}
 
     @classmethod
     def arguments(cls, values: dict[str, Any], old: Any = None, others: Collection[str] = ()):
-        """As `ModelConfig.arguments`; the settings of the head become `head`."""
         name = values.get("output_layer", cls.output_layer if old is None else old.output_layer)
         check_type("output_layer", name, str)
         head = HEADS.load(name)()
@@ -121,7 +117,6 @@ class LanguageModelConfig(ModelConfig):
         return {"head": dataclasses.replace(head, **own)} | arguments
 
     def to_dict(self) -> dict[str, Any]:
-        """As `ModelConfig.to_dict`; the settings of the head stand beside the other keys."""
         values = super().to_dict()
         for name in ("tokenizer", "unknown_price"):  # as in the files of earlier versions
             if values[name] == getattr(LanguageModelConfig, name):

@@ -72,7 +72,6 @@ class TransformerSizes(ModelConfig):
     first_query_token_id: int | None = None
 
     def check(self) -> None:
-        """Checks sizes, probabilities and choices."""
         super().check()
         checks.require_counts(self, *COUNTS)
         checks.require_rates(self, "hidden_dropout_prob", "attention_probs_dropout_prob")
@@ -155,7 +154,6 @@ class TransformerConfig(TransformerSizes, LanguageModelConfig):
     num_segments: int = 0
 
     def check(self) -> None:
-        """Checks the sizes, the segments and the head."""
         super().check()
         good = self.num_segments == 0 or (self.num_segments > 0 and self.model_type != "tta")
         checks.require(good, "num_segments must be 0, or more in a BERT", self.num_segments)
@@ -171,7 +169,6 @@ class TransformerConfig(TransformerSizes, LanguageModelConfig):
         return self.output_layer == "tied_softmax"
 
     def to_dict(self) -> dict[str, Any]:
-        """As `ModelConfig.to_dict`; a model without segments has no key for them."""
         return {n: v for n, v in super().to_dict().items() if n != "num_segments" or v}
 
 
@@ -196,7 +193,6 @@ class ClozeConfig(TransformerSizes, LanguageModelConfig):
     max_relative_distance: int = 0
 
     def check(self) -> None:
-        """Checks the sizes, the towers and the head."""
         checks.require_counts(self, "num_tower_layers")
         distance, length = self.max_relative_distance, self.max_position_embeddings
         rule = f"max_relative_distance must lie in [0, max_position_embeddings {length})"
@@ -215,7 +211,6 @@ class ClozeConfig(TransformerSizes, LanguageModelConfig):
 
     @property
     def encoder_weights(self) -> WeightTable:
-        """The weights of the embeddings, the combining blocks, the towers and the query."""
         size, sides = self.hidden_size, ("forward", "backward")
         table = super().encoder_weights
         for side in sides:

@@ -88,11 +88,8 @@ def check_names(stored: Iterable[str], expected: Iterable[str], source: Path | s
     """Checks that a checkpoint holds the variables that its config requires.
 
     The parts of stored and expected names are separated by "/" or "."; `source` is the file, for
-    errors.
-
-    Raises:
-        InputError: the output head or a variable is missing, or an unknown variable would change
-            the outputs.
+    errors. Raises InputError if the output head or a variable is missing, or an unknown variable
+    would change the outputs.
     """
     stored, expected = set(stored), list(expected)
     if not any(_parts(name)[:2] == ["cls", "predictions"] for name in stored):
@@ -134,10 +131,7 @@ def fold_segments(values: dict[str, np.ndarray], source: Path | str) -> dict[str
     """Adds the embedding of segment 0 to every position; returns the arrays of a biLM.
 
     `values` are {our name: array}, with BERT's segment table [at least 1, D]; `source` is the file,
-    for errors.
-
-    Raises:
-        InputError: a table has the wrong shape or type.
+    for errors. Raises InputError if a table has the wrong shape or type.
     """
     positions, segments = values[_POSITIONS], values[_SEGMENTS]
     for name, table in (("position", positions), ("token type", segments)):

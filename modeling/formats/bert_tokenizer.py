@@ -49,10 +49,8 @@ def is_lower_cased(directory: Path | str) -> bool:
     """Whether the text of the BERT in a directory is lower-cased and its accents stripped.
 
     The value is `do_lower_case` in `tokenizer_config.json`, else `lowercase` in `tokenizer.json`.
-    Without them, text is lower-cased unless a piece of the vocabulary has a capital letter.
-
-    Raises:
-        InputError: a file of the tokenizer is malformed or describes an unsupported tokenizer.
+    Without them, text is lower-cased unless a piece of the vocabulary has a capital letter. Raises
+    InputError if a file of the tokenizer is malformed or describes an unsupported tokenizer.
     """
     path, whole = Path(directory) / _CONFIG, Path(directory) / TOKENIZER_JSON
     values = read_json_object(path) if path.exists() else {}
@@ -84,9 +82,8 @@ def is_lower_cased(directory: Path | str) -> bool:
 def check_tokens(directory: Path | str) -> None:
     """Checks that the tokens in the files of a tokenizer are those of its vocabulary alone.
 
-    Raises:
-        InputError: a file is malformed, adds tokens, gives a role to another token, has another
-            vocabulary or other long words; or two pairs of tokens may begin and end a text.
+    Raises InputError if a file is malformed, adds tokens, gives a role to another token, has
+    another vocabulary or other long words; or two pairs of tokens may begin and end a text.
     """
     folder = Path(directory)
     paths = [folder / name for name in (*TOKENIZER_FILES, TOKENIZER_JSON)]

@@ -38,11 +38,9 @@ _TIED = {
 def load_huggingface(directory: Path, build: Build, keep_segments: bool) -> Any:
     """Builds a biLM of a BERT with its masked-LM head.
 
-    `build` and `keep_segments` are as in `tta.modeling.formats.model_directory.load_model`.
-
-    Raises:
-        InputError: a file is missing or malformed, a biLM cannot compute such a model, or a tensor
-            is missing, is unknown, or has the wrong shape or type.
+    `build` and `keep_segments` are as in `tta.modeling.formats.model_directory.load_model`. Raises
+    InputError if a file is missing or malformed, a biLM cannot compute such a model, or a tensor is
+    missing, is unknown, or has the wrong shape or type.
     """
     path = tensors_path(directory)
     config = bert.bert_config(directory / CONFIG, bert.HUGGINGFACE_ACTIVATIONS)

@@ -43,11 +43,9 @@ def load_model(
 
     A single text is segment 0 of a BERT. That row of the segment table is added to the positions,
     and the model has no segments. With `keep_segments`, it has the table, for pairs of texts.
-    `build` makes another model of the config than a Keras model, see `Build`.
-
-    Raises:
-        InputError: the directory has none of `FORMATS`, a file is missing or damaged, or files do
-            not fit each other.
+    `build` makes another model of the config than a Keras model, see `Build`. Raises InputError if
+    the directory has none of `FORMATS`, a file is missing or damaged, or files do not fit each
+    other.
     """
     directory = Path(directory)
     if not directory.is_dir():
@@ -79,10 +77,8 @@ def _load_own(directory, build, keep_segments):
 def vocabulary_path(directory: Path | str) -> Path:
     """The vocabulary of a model directory of any format; the file may be missing.
 
-    It is `vocab.txt`, or that of its format (see `FORMATS`).
-
-    Raises:
-        InputError: the config of a checkpoint from TensorFlow 1 is missing or malformed.
+    It is `vocab.txt`, or that of its format (see `FORMATS`). Raises InputError if the config of a
+    checkpoint from TensorFlow 1 is missing or malformed.
     """
     path = Path(directory) / VOCABULARY
     found = None if path.exists() else format_of(directory)

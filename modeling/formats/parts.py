@@ -23,10 +23,8 @@ def part_of(model: Any, part: str, build: Build | None = None) -> Any:
     The "decoder" is a biLM, T-TA or uniLM, with the head. Its scores are those of a decoder without
     a latent vector. The "encoder" is a biLM. It gets the head too, but the head belongs to the
     decoder: after the training, scores of the encoder mean nothing. `build` is as in `load_model`,
-    for models that it has built.
-
-    Raises:
-        InputError: there is no part of that name, or the model has no parts.
+    for models that it has built. Raises InputError if there is no part of that name, or the model
+    has no parts.
     """
     if part not in PARTS:
         raise InputError(f"part must be {' or '.join(PARTS)}, not {part!r}")
@@ -74,10 +72,8 @@ def load_named(name: str | None) -> tuple[Path, Any]:
 def save_part(directory: Path | str, part: str, output_dir: Path | str) -> None:
     """Writes a half of an autoencoder as a model directory of its own, with the vocabulary.
 
-    `part` is "encoder" or "decoder". `output_dir` has no model yet, and is made if needed.
-
-    Raises:
-        InputError: as `load_part`, or `output_dir` has files.
+    `part` is "encoder" or "decoder". `output_dir` has no model yet, and is made if needed. Raises
+    InputError as `load_part`, or `output_dir` has files.
     """
     output_dir = Path(output_dir)
 

@@ -92,10 +92,8 @@ def load_run(directory: Path, build: Build, keep_segments: bool = False) -> Any:
     least one checkpoint. `build` makes the model of a config; segments are as it says.
 
     The model scores as at that step. Its outputs are not standardized yet (see
-    `LanguageModel.standardize_outputs`); a run does this when it finishes.
-
-    Raises:
-        InputError: the checkpoints are damaged or do not fit the config.
+    `LanguageModel.standardize_outputs`); a run does this when it finishes. Raises InputError if the
+    checkpoints are damaged or do not fit the config.
     """
     config = read_config(directory / CONFIG)
     step, model, errors = newest_checkpoint(

@@ -29,8 +29,7 @@ def write_standardization(directory: Path, mean: np.ndarray, deviation: np.ndarr
 def load_unstandardized(directory: Path | str, dtype: str = "float32") -> Any:
     """As `load_model`, with the outputs as they were before the last step of the training.
 
-    Raises:
-        InputError: as `load_model`; or the directory does not say how they were standardized.
+    Raises InputError as `load_model`; or the directory does not say how they were standardized.
     """
     model, path = load_model(directory, dtype), Path(directory) / STANDARDIZATION
     mean, deviation = read_standardization(path, model.config.hidden_size)
@@ -43,8 +42,7 @@ def load_unstandardized(directory: Path | str, dtype: str = "float32") -> Any:
 def read_standardization(path: Path, size: int) -> tuple[np.ndarray, np.ndarray]:
     """The mean and the deviation in a file, [size] float64 each.
 
-    Raises:
-        InputError: the file is missing or damaged, or has other arrays or numbers.
+    Raises InputError if the file is missing or damaged, or has other arrays or numbers.
     """
     arrays = read_tensors(
         path,

@@ -53,10 +53,8 @@ def named_models() -> dict[str, Path]:
 def find_directory(model: str | None) -> Path | str:
     """The path of a model directory, from what the user gave; None is the built-in model.
 
-    A directory of a model is preferred to a name, a name to a directory without one.
-
-    Raises:
-        InputError: there is no such directory, nor a model of that name; or as `hub_directory`.
+    A directory of a model is preferred to a name, a name to a directory without one. Raises
+    InputError if there is no such directory, nor a model of that name; or as `hub_directory`.
     """
     if model is None:
         return BUILT_IN

@@ -92,8 +92,7 @@ def _without_times(kind):
 def load_weights(model: HasWeights, path: Path | str) -> dict[str, Any]:
     """Assigns every weight from a file of `save_weights`; returns the `fingerprints` stored in it.
 
-    Raises:
-        InputError: the file is missing, is damaged or does not fit the model.
+    Raises InputError if the file is missing, is damaged or does not fit the model.
     """
     values = {}
 

@@ -45,10 +45,8 @@ class Head(ConfiguredLayer):
     def training_options(cls, config: Any, counts: Any) -> dict[str, Any]:
         """The arguments of a head for training by a `PretrainingConfig`.
 
-        `counts` is a function that returns how often each piece occurs, [V] int64.
-
-        Raises:
-            InputError: the head cannot do what the config asks for.
+        `counts` is a function that returns how often each piece occurs, [V] int64. Raises
+        InputError if the head cannot do what the config asks for.
         """
         for name in ("num_sampled_pieces", "log_normalizer_weight"):
             if getattr(config, name):

@@ -54,7 +54,6 @@ class TiedSoftmaxHead(TransformHead):
 
     @classmethod
     def training_options(cls, config, counts):
-        """As `Head.training_options`: the sampler and the weight of the log-normalizer."""
         size = config.num_sampled_pieces
         sampler = SAMPLERS[config.sampling](counts(), size, config.seed) if size else None
         return {"sampler": sampler, "log_normalizer_weight": config.log_normalizer_weight or 0.0}
@@ -97,5 +96,4 @@ class SoftmaxHead(TiedSoftmaxHead):
         return super()._log_probabilities(KerasKit(), self.table, rows, targets, normalizer)
 
     def loss(self, hidden_states: Any, targets: Any, weights: Any, table: Any = None) -> Any:
-        """As `TiedSoftmaxHead.loss`."""
         return super().loss(hidden_states, targets, weights, self.table)

@@ -224,10 +224,8 @@ def _normalized(x):
 class BidirectionalCausal(LanguageModelObjective):
     """Predicts every token from those before it, and from those after it (Peters et al. 2018).
 
-    The loss is the mean over both directions, which share the input layer and the head.
-
-    Raises:
-        InputError: the config asks for `decorrelation_weight` or `contrast_weight`.
+    The loss is the mean over both directions, which share the input layer and the head. Raises
+    InputError if the config asks for `decorrelation_weight` or `contrast_weight`.
     """
 
     predicting_output = "predicting_states"

@@ -53,10 +53,8 @@ def make_trainer(
 
     `objective` is a name in `OBJECTIVES`, and `steps` comes from `connect`. The model starts from
     the weights of the model `init_checkpoint`, or at random (None). `init_parts` are the models
-    from which the parts of `config.parts` start, by name. The global random seeds are set.
-
-    Raises:
-        InputError: settings do not fit the model, or it cannot start from those weights.
+    from which the parts of `config.parts` start, by name. The global random seeds are set. Raises
+    InputError if settings do not fit the model, or it cannot start from those weights.
     """
 
     def counts():

@@ -43,8 +43,7 @@ class Checkpoints:
     def save(self, position: Mapping[str, int]) -> None:
         """Writes the checkpoint of `position["step"]`, and then removes older ones.
 
-        Raises:
-            OSError: it cannot be written. The previous ones are kept.
+        Raises OSError if it cannot be written. The previous ones are kept.
         """
         arrays = {name: np.asarray(variable.value) for name, variable in self._variables.items()}
         numbers = {POSITION + name: np.array([n], np.int64) for name, n in position.items()}
@@ -55,10 +54,8 @@ class Checkpoints:
     def restore(self, position: dict[str, int]) -> None:
         """Restores variables and position from the newest good checkpoint, if there is any.
 
-        Newer ones, which are damaged then, are removed with a note.
-
-        Raises:
-            InputError: no checkpoint can be restored. The error is that of the newest one.
+        Newer ones, which are damaged then, are removed with a note. Raises InputError if no
+        checkpoint can be restored. The error is that of the newest one.
         """
         if not checkpoint_steps(self.folder):
             return

@@ -11,10 +11,7 @@ def is_chief(distribution_strategy: str) -> bool:
     """Whether this process is the chief: the first worker or the only one. Only the chief writes.
 
     It is known without TensorFlow, before the workers connect. TF_CONFIG is read for the strategy
-    "multi_worker_mirrored" only.
-
-    Raises:
-        InputError: TF_CONFIG is missing or malformed.
+    "multi_worker_mirrored" only. Raises InputError if TF_CONFIG is missing or malformed.
     """
     if distribution_strategy != "multi_worker_mirrored":
         return True

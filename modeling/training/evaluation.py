@@ -53,10 +53,8 @@ class Evaluator:
     def __call__(self, batches: Iterable[Batch], max_batches: int | None = None) -> Evaluation:
         """Evaluates the first `max_batches` batches; None is all of them.
 
-        Sentences without tokens, which fill the batches of `ArrayBatches`, do not count.
-
-        Raises:
-            InputError: there is no token to measure, or a shard is damaged.
+        Sentences without tokens, which fill the batches of `ArrayBatches`, do not count. Raises
+        InputError if there is no token to measure, or a shard is damaged.
         """
         columns: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
         common = []

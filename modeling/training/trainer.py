@@ -102,10 +102,8 @@ class Trainer:
     def restore(self) -> int:
         """Restores the last checkpoint; returns the number of steps done, 0 if there is none.
 
-        A damaged checkpoint is removed if the one before it can be restored.
-
-        Raises:
-            InputError: no checkpoint is readable and of this model, or a worker is lost.
+        A damaged checkpoint is removed if the one before it can be restored. Raises InputError if
+        no checkpoint is readable and of this model, or a worker is lost.
         """
         if self.steps.is_chief:
             with self.steps.scope():
@@ -118,9 +116,8 @@ class Trainer:
     def save(self) -> None:
         """Writes a checkpoint; the previous one is kept until the new one is complete.
 
-        Raises:
-            OSError: it cannot be written, for example because the disk is full. The previous
-                checkpoints are kept.
+        Raises OSError if it cannot be written, for example because the disk is full. The previous
+        checkpoints are kept.
         """
         assert self.steps.is_chief, "only the chief saves"
         self.checkpoints.save(self.position)
@@ -178,8 +175,7 @@ class Trainer:
     def evaluate(self) -> Evaluation | None:
         """The held-out evaluation of the model as it is now; None if nothing is held out.
 
-        Raises:
-            InputError: there is no token to measure, or a shard is damaged.
+        Raises InputError if there is no token to measure, or a shard is damaged.
         """
         if self._evaluator is None or self.heldout_batches is None:
             return None

@@ -35,7 +35,6 @@ class ClassifierModel(TextModel):
 
     @property
     def signature(self):
-        """What a prediction depends on, in one line."""
         *kept, version = without_scores(super().signature)
         return "|".join([*kept, f"max_seq_length:{self.config.max_seq_length}", version])
 
@@ -61,8 +60,7 @@ class ClassifierModel(TextModel):
     def predict_probabilities(self, texts: Iterable[Any]) -> np.ndarray:
         """The probability of each label: [N, L] float64; arguments and errors as in `predict`.
 
-        Raises:
-            InputError: the model predicts numbers.
+        Raises InputError if the model predicts numbers.
         """
         if not self.labels:
             raise InputError("the model predicts numbers, not labels", self.name)

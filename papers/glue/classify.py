@@ -215,8 +215,7 @@ def _values(examples, outputs):
 def finished_runs(folder: Path, num_texts: int | None = None) -> dict[Run, np.ndarray]:
     """{(learning rate, seed): outputs on the dev part [N, L]} of the finished runs, in order.
 
-    Raises:
-        InputError: a file is damaged, or has not `num_texts` rows (None takes any).
+    Raises InputError if a file is damaged, or has not `num_texts` rows (None takes any).
     """
     found = {}
     for path in (folder / RUNS).glob(f"*/{DEV_OUTPUTS}"):

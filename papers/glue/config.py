@@ -62,7 +62,6 @@ class ClassifierConfig(ModelConfig):
         super().__post_init__()
 
     def check(self) -> None:
-        """Checks the labels and the sizes."""
         _check_encoder(self.encoder.model_type)
         good = all(isinstance(label, str) and label for label in self.labels)
         require(good, "labels must be texts", list(self.labels))
@@ -121,7 +120,6 @@ class ClassifierConfig(ModelConfig):
 
     @property
     def open_vocabulary(self) -> bool:
-        """The encoder's."""
         return self.encoder.open_vocabulary
 
     @property
@@ -131,7 +129,6 @@ class ClassifierConfig(ModelConfig):
 
     @property
     def weights(self) -> WeightTable:
-        """As `ModelConfig.weights`: the encoder, the head, and with "mix" what reads the layers."""
         size, start = self.hidden_size, self.encoder.initializer_range
         head = {
             "pooler": dense(self.pooled_size, size, start),
@@ -143,14 +140,12 @@ class ClassifierConfig(ModelConfig):
         return table
 
     def to_dict(self) -> dict[str, Any]:
-        """What `config.json` holds; the shared fields are in the encoder's config."""
         names = _KEYS + (_KEYS_OF_THE_MIX if self.pooling == MIX else ())
         values = {"model_type": self.model_type} | {name: getattr(self, name) for name in names}
         return values | {"encoder": self.encoder.to_dict()}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "ClassifierConfig":
-        """As `ModelConfig.from_dict`."""
         known = {"model_type", "encoder", *_KEYS, *_KEYS_OF_THE_MIX}
         if unknown := sorted(set(values) - known):
             keys = ", ".join(sorted(known))

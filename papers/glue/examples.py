@@ -87,9 +87,8 @@ class Examples:
 def read_examples(config: ClassifyConfig) -> Examples:
     """Reads the files of a config.
 
-    Raises:
-        InputError: a file is missing or malformed, a label of the dev part is unknown, or all
-            training examples have the same label.
+    Raises InputError if a file is missing or malformed, a label of the dev part is unknown, or all
+    training examples have the same label.
     """
     task = TASKS.get(config.task or "")
     train_file, dev_file = config.train_file, config.dev_file

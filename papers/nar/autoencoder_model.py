@@ -49,17 +49,14 @@ class AutoencoderModel(TextModel):
 
     @property
     def representations(self):
-        """What `encode` computes."""
         return "latent", "context"
 
     @property
     def pooled_representations(self):
-        """The representations that pool the vectors of several pieces."""
         return ("context",)
 
     @property
     def signature(self):
-        """What vectors and texts depend on, in one line."""
         return "|".join(without_scores(super().signature))
 
     def _encode(self, texts, representation, pooling, progress) -> np.ndarray:
@@ -145,8 +142,7 @@ class AutoencoderModel(TextModel):
     def predict_lengths(self, vectors: np.ndarray) -> np.ndarray:
         """The most probable numbers of pieces, given N latent vectors [N, K P]: [N] int64.
 
-        Raises:
-            InputError: as `decode`, or the config's predicts_length is false.
+        Raises InputError as `decode`, or the config's predicts_length is false.
         """
         if not self.config.predicts_length:
             raise InputError("the model predicts no lengths (predicts_length)", self.name)
@@ -160,10 +156,8 @@ class AutoencoderModel(TextModel):
 
         Returns `num_texts` str, at least 2: the reconstructions of the two, and those between.
         Their numbers of pieces change from that of the first to that of the second text.
-        `num_passes` is as in `decode`.
-
-        Raises:
-            InputError: as `decode` and `encode`, or `num_texts` is below 2.
+        `num_passes` is as in `decode`. Raises InputError as `decode` and `encode`, or `num_texts`
+        is below 2.
         """
         if num_texts < 2:
             raise InputError(f"num_texts must be at least 2, not {num_texts}")

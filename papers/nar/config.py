@@ -65,7 +65,6 @@ class AutoencoderConfig(TransformerSizes):
     pad_id: int = 0
 
     def check(self) -> None:
-        """Checks the sizes, and that the parts fit each other."""
         require_counts(self, "latent_size", "num_latents")
         require_choice(self, "decoder_type", DECODER_TYPES)
         require_choice(self, "decoder_input", DECODER_INPUTS)
@@ -87,7 +86,6 @@ class AutoencoderConfig(TransformerSizes):
         require(good, "pad_id must be a token's id", self.pad_id)
 
     def for_training(self, data: DataFacts) -> Any:
-        """As `ModelConfig.for_training`; takes the id of the padding token."""
         return super().for_training(data).replace(pad_id=data.pad_id)
 
     @property
@@ -102,7 +100,6 @@ class AutoencoderConfig(TransformerSizes):
 
     @property
     def weights(self) -> WeightTable:
-        """As `ModelConfig.weights`: both halves, what joins them, and the output head."""
         size, numbers, start = self.hidden_size, self.latent_size, self.initializer_range
         several, memories = self.num_latents > 1, self.num_memories
         table: WeightTable = {"encoder": self.part("encoder").encoder_weights}

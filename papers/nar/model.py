@@ -282,7 +282,6 @@ class SequenceAutoencoder(ConfiguredModel):
         )
 
     def compute_output_in_float32(self) -> None:
-        """As `LanguageModel.compute_output_in_float32`, for both halves."""
         super().compute_output_in_float32()
         self.decoder.compute_output_in_float32()
         self.head.compute_input_in_float32()

@@ -41,11 +41,9 @@ def reconstruct(config: ReconstructConfig, model: str | None = None) -> Reconstr
     """Measures how well an autoencoder writes texts down again from their latent vectors.
 
     The latent vector of a VAE is its mean. The decoder gets the length of each text, except in the
-    row "length not given". `model` is as in `tta.load`.
-
-    Raises:
-        InputError: the file is missing, empty or malformed, a text is too long, the model is no
-            autoencoder or makes only one pass, or the output file exists.
+    row "length not given". `model` is as in `tta.load`. Raises InputError if the file is missing,
+    empty or malformed, a text is too long, the model is no autoencoder or makes only one pass, or
+    the output file exists.
     """
     texts, places, notes = _read(config)
     lm = tta.load(model, engine=config.engine)

@@ -231,11 +231,9 @@ def read_parts(
 
     `names` are the files of each part, as in `named_files`; None for a part that is not there,
     which is then empty. `num_folds` are those of the choice of C; 0 if C is chosen on a dev file.
-    Returns the three parts, and notes on their tags.
-
-    Raises:
-        InputError: a file is malformed or has no entity, there are fewer training sentences than
-            folds, or an entity is of a type that the training part does not have.
+    Returns the three parts, and notes on their tags. Raises InputError if a file is malformed or
+    has no entity, there are fewer training sentences than folds, or an entity is of a type that the
+    training part does not have.
     """
     files = [{p: conll.read_conll(p) for p in named_files(part)} if part else {} for part in names]
     parts = [[one for sentences in part.values() for one in sentences] for part in files]

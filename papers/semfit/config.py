@@ -59,7 +59,6 @@ class ElmoConfig(LanguageModelConfig):
     layer_norm_eps: float = 1e-12
 
     def check(self) -> None:
-        """Checks sizes, bounds and choices."""
         checks.require_counts(self, *COUNTS)
         checks.require_choice(self, "input_layer", INPUT_LAYERS)
         checks.require_layers(self, "num_hidden_layers")
@@ -72,7 +71,6 @@ class ElmoConfig(LanguageModelConfig):
 
     @property
     def vectors_are_for(self) -> str | None:
-        """As `ModelConfig.vectors_are_for`."""
         reads = "input_layer vectors" if VECTORS in self.input_features else None
         return super().vectors_are_for or reads
 
@@ -82,7 +80,6 @@ class ElmoConfig(LanguageModelConfig):
         return FEATURES[self.input_layer]
 
     def for_training(self, data: DataFacts) -> Any:
-        """As `ModelConfig.for_training`; takes the size of the vectors that it reads."""
         config = super().for_training(data)
         if data.vectors is not None and VECTORS in self.input_features:
             return config.replace(input_size=data.vectors.size)
@@ -90,17 +87,14 @@ class ElmoConfig(LanguageModelConfig):
 
     @property
     def has_token_table(self) -> bool:
-        """As `ModelConfig.has_token_table`."""
         return self.input_layer == "tokens"
 
     @property
     def open_vocabulary(self) -> bool:
-        """As `ModelConfig.open_vocabulary`."""
         return self.tokenizer == "words" and self.input_layer != "tokens"
 
     @property
     def encoder_weights(self) -> WeightTable:
-        """The weights of the input layer and of the LSTMs."""
         size = self.hidden_size
         layer = projected_lstm(size, self.lstm_size, size, 2, self.use_layer_norm)
         layers = {f"layer_{i}": layer for i in range(self.num_hidden_layers)}

@@ -53,7 +53,6 @@ class CosineModel(TextModel):
 
     @property
     def signature(self):
-        """What a score depends on, in one line."""
         line = super().signature.replace("|log:natural", "")
         return line.replace(
             f"|normalizer:{self.normalizer}", "|score:cosine of prediction and target minus 1"

@@ -93,7 +93,6 @@ class ElmoEncoder(Encoder):
         }
 
     def output_size(self, name: str):
-        """As `Encoder.output_size`."""
         both = 2 * self.config.hidden_size
         return {"hidden_states": both, "layers": both * (1 + len(self.lstms))}.get(name, both // 2)
 

@@ -24,7 +24,6 @@ class AdaptiveSoftmaxSettings(HeadSettings):
     )
 
     def check(self, config: ModelConfig):
-        """Checks that the clusters divide the vocabulary."""
         rule = "output_layer adaptive_softmax needs model_type elmo"
         require(not config.head_transform, rule, config.model_type)
         cutoffs = list(self.adaptive_cutoffs)
@@ -81,13 +80,11 @@ class SemFitSettings(HeadSettings):
     vmf_lambda_2: float = setting(0.1, "Weight of the product in vmf, see `distances.vmf`.", 0)
 
     def check(self, config):
-        """Checks that the vectors are long enough for the distance."""
         least = LEAST_VMF_SIZE if self.semfit_distance == "vmf" else 1
         rule = f"target_size must be at least {least} with semfit_distance {self.semfit_distance}"
         require(self.target_size is None or self.target_size >= least, rule, self.target_size)
 
     def for_vectors(self, vectors: Vectors) -> dict[str, Any]:
-        """The size of the vectors that are predicted."""
         if self.target_size not in (None, vectors.size):
             rule = f"its vectors have {vectors.size} numbers, but target_size is {self.target_size}"
             raise InputError(rule, vectors.path)

@@ -107,10 +107,8 @@ def read_split(config: AdaptationConfig) -> ListSplit:
     """Reads the N-best lists of a config, and holds out those of some references.
 
     Copies of a reference that differ only in case or punctuation count as one. The part
-    `heldout_fraction` of the different references is held out, at random by `seed`.
-
-    Raises:
-        InputError: the file is malformed, has no references, or too few lists.
+    `heldout_fraction` of the different references is held out, at random by `seed`. Raises
+    InputError if the file is malformed, has no references, or too few lists.
     """
     assert config.nbest_file is not None
     path = str(shown_path(config.nbest_file))

@@ -81,8 +81,7 @@ class ConfidenceWeights:
     def probabilities(self, evidence: WordEvidence) -> np.ndarray:
         """P(correct) of every word: [W] float64, 0 to 1; 1 for words that are not compared.
 
-        Raises:
-            InputError: the weights need a model's scores, and there are none.
+        Raises InputError if the weights need a model's scores, and there are none.
         """
         if self.uses_model and not evidence.has_model:
             raise InputError("these confidence weights need a model with token scores")

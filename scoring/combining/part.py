@@ -85,9 +85,8 @@ class Part:
         """Compares hypotheses as a metric does: `measured` with the reference, if there is one;
         `losses` with each other, for the decision `mbr`. Adds the features of the whole list.
 
-        Raises:
-            InputError: the metric is not defined on the references, or the pairs of hypotheses do
-                not fit into memory.
+        Raises InputError if the metric is not defined on the references, or the pairs of hypotheses
+        do not fit into memory.
         """
         statistics = pairs = None
         with located(path=self.path):

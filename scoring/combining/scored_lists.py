@@ -49,10 +49,8 @@ class ModelScores:
         """Lays out a model's scores of L lists as arrays.
 
         A text without tokens, such as an empty one, gets the lowest score in its list. Its own sum,
-        0, would be the best score of all. So only its first-pass score can make it win.
-
-        Raises:
-            InputError: a score is not finite.
+        0, would be the best score of all. So only its first-pass score can make it win. Raises
+        InputError if a score is not finite.
         """
         hypotheses = [one.hypotheses for one in nbest]
         sums = pad([np.array([token_scores[h.text][0] for h in hs], float) for hs in hypotheses])

@@ -168,11 +168,9 @@ def split_lm_weights(
 ) -> tuple[float, tuple[float, ...]] | tuple[None, None]:
     """Splits the weights of `count` models into (their sum, each model's share of it).
 
-    None becomes (None, None).
-
-    Raises:
-        InputError: the number of weights is not `count`, a weight is negative, or their sum is
-            above 1 by more than a rounding error of six printed digits. Or there is no model.
+    None becomes (None, None). Raises InputError if the number of weights is not `count`, a weight
+    is negative, their sum is above 1 by more than a rounding error of six printed digits, or there
+    is no model.
     """
     if lm_weights is None:
         return None, None

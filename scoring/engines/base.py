@@ -73,11 +73,7 @@ class Engine(ABC):
 
     @property
     def model(self) -> Any:
-        """The Keras model.
-
-        Raises:
-            InputError: the engine has none.
-        """
+        """The Keras model. Raises InputError if the engine has none."""
         raise InputError("lm.model is a Keras model, and this model was not loaded by its name")
 
     @abstractmethod
@@ -101,16 +97,14 @@ class Engine(ABC):
     def token_vectors(self, representation: str) -> BatchFunction:
         """The vectors of a representation at every token: [B, T, D] float32.
 
-        Raises:
-            InputError: the model does not have the representation.
+        Raises InputError if the model does not have the representation.
         """
 
 
 def normalizer_of(config: Any, normalizer: str) -> str:
     """The normalizer that "auto" stands for; "exact" and "learned" are themselves.
 
-    Raises:
-        InputError: the model has no learned normalizer.
+    Raises InputError if the model has no learned normalizer.
     """
     if normalizer == "auto":
         return "learned" if config.learned_normalizer else "exact"

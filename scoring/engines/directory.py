@@ -13,8 +13,7 @@ from tta.modeling.formats.model_directory import vocabulary_path
 def tokenizer_in(directory: Path | str, config: Any) -> AnyTokenizer | None:
     """The tokenizer of a model with this `ModelConfig`; None without a vocabulary.
 
-    Raises:
-        InputError: the vocabulary is not valid, or has another size than the model's.
+    Raises InputError if the vocabulary is not valid, or has another size than the model's.
     """
     path = vocabulary_path(directory)
     if not path.exists():

@@ -34,10 +34,8 @@ def load_engine(
     """The engine with the model of a directory; arguments as in `tta.load`.
 
     `part` is the half of an autoencoder to take, "encoder" or "decoder"; None is the whole model.
-
-    Raises:
-        InputError: the model cannot be loaded, an option does not suit it or the engine, the model
-            has no such part, or the engine is not installed.
+    Raises InputError if the model cannot be loaded, an option does not suit it or the engine, the
+    model has no such part, or the engine is not installed.
     """
     if engine == "auto":
         engine = "onnxruntime" if device else _chosen(Path(directory), precision)
@@ -56,11 +54,7 @@ def load_engine(
 
 
 def tensorflow_engine() -> Any:
-    """The class `TensorFlowEngine`.
-
-    Raises:
-        InputError: TensorFlow or Keras is not installed.
-    """
+    """The class `TensorFlowEngine`. Raises InputError if TensorFlow or Keras is not installed."""
     _check_installed("tensorflow")
     from tta.scoring.engines.tensorflow.engine import TensorFlowEngine
 

@@ -130,10 +130,8 @@ def write_static(lm: Any, folder: Path, pooling: str, **_: str) -> str:
     The means of the table have the cosines of `encode(representation="token")`.
 
     The rows are those of the token table, whitened and weighted as `pooling` says. Dividing by the
-    number of pieces instead of the sum of their weights changes lengths, not cosines.
-
-    Raises:
-        InputError: the model has no statistics for the pooling.
+    number of pieces instead of the sum of their weights changes lengths, not cosines. Raises
+    InputError if the model has no statistics for the pooling.
     """
     vocabulary = lm.tokenizer.vocabulary
     table = lm.engine.weights()["encoder/embeddings/token_table"].copy()

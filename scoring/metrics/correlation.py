@@ -25,10 +25,8 @@ class Correlation:
 def cosine(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Computes the cosine of each pair of vectors: [P, D], [P, D] -> [P] float64, -1 to 1.
 
-    It is 0 if one of the vectors is zero: nothing is known about such a text.
-
-    Raises:
-        InputError: a vector is not finite. The message gives the pair's number, from 1.
+    It is 0 if one of the vectors is zero: nothing is known about such a text. Raises InputError if
+    a vector is not finite. The message gives the pair's number, from 1.
     """
     first, second = np.asarray(first, np.float64), np.asarray(second, np.float64)
     norms = np.linalg.norm(first, axis=1) * np.linalg.norm(second, axis=1)
@@ -40,9 +38,8 @@ def cosine(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 def correlate(similarities: ArrayLike, gold: ArrayLike) -> Correlation:
     """Correlates [P] similarities with [P] gold scores.
 
-    Raises:
-        InputError: the correlation is not defined: there are fewer than two pairs, or all
-            similarities or all gold scores are equal.
+    Raises InputError if the correlation is not defined: there are fewer than two pairs, or all
+    similarities or all gold scores are equal.
     """
     similarities, gold = np.asarray(similarities), np.asarray(gold)
     if len(gold) < 2:

@@ -69,8 +69,7 @@ class WordErrorRate:
     def corpus(self, totals: np.ndarray) -> np.ndarray:
         """[..., 6] summed statistics -> [...] float64, WER in percent: a ratio of sums, not a mean.
 
-        Raises:
-            InputError: the references have no words.
+        Raises InputError if the references have no words.
         """
         totals = np.asarray(totals)
         if not np.all(totals[..., REFERENCE_WORDS]):
@@ -122,8 +121,7 @@ class CharacterErrorRate(WordErrorRate):
     def corpus(self, totals: np.ndarray) -> np.ndarray:
         """[..., 6] summed statistics -> [...] float64, CER in percent: a ratio of sums.
 
-        Raises:
-            InputError: the references have no characters.
+        Raises InputError if the references have no characters.
         """
         totals = np.asarray(totals)
         if not np.all(totals[..., REFERENCE_CHARACTERS]):

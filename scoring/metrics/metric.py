@@ -86,10 +86,8 @@ def load_metric(name: str, bleu_tokenize: str = "13a", normalize: str = "none") 
     """Creates the metric of that name, a key of `METRICS`.
 
     BLEU uses `bleu_tokenize`, one of `BLEU_TOKENIZERS`. WER and CER use `normalize`, a key of
-    `tta.scoring.metrics.normalization.METRIC_NORMALIZATIONS`.
-
-    Raises:
-        InputError: `normalize` is not "none" for another metric.
+    `tta.scoring.metrics.normalization.METRIC_NORMALIZATIONS`. Raises InputError if `normalize` is
+    not "none" for another metric.
     """
     arguments = {"wer": (normalize,), "cer": (normalize,), "bleu": (bleu_tokenize,)}
     if normalize != "none" and normalize not in arguments.get(name, ()):

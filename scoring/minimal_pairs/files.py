@@ -132,12 +132,9 @@ def score_pairs(config: ScoreConfig, model: str | None = None, **load_options: A
     that of its bad sentence. A sentence without tokens has no score that could be compared, so its
     pair is a tie, which is not correct. All pairs are read and checked before the model is loaded,
     and are in memory. `config.output_file` gets one JSON object per pair, and appears only when it
-    is complete. `model` and `load_options` are the arguments of `tta.load`.
-
-    Raises:
-        InputError: a file is missing or malformed, a pair has no group and others have one, the
-            output cannot be written, there is no such model, it gives no scores, or a score is not
-            finite.
+    is complete. `model` and `load_options` are the arguments of `tta.load`. Raises InputError if a
+    file is missing or malformed, a pair has no group and others have one, the output cannot be
+    written, there is no such model, it gives no scores, or a score is not finite.
     """
     paths = expand_globs(config.pairs or [])
     pairs = [pair for path in paths for pair in read_minimal_pairs(path)]

@@ -302,10 +302,8 @@ def parse_features(
 ) -> dict[str, float | None] | None:
     """Reads `--features` or another `flag`, items name or name=weight: {name: weight or None}.
 
-    None stays None.
-
-    Raises:
-        InputError: a weight is not a finite number, or a name is missing or there twice.
+    None stays None. Raises InputError if a weight is not a finite number, or a name is missing or
+    there twice.
     """
     if features is None:
         return None

@@ -66,13 +66,11 @@ def rerank_files(
     """Reranks a file of N-best lists and writes the outputs that the config names.
 
     The files are checked before a model is loaded, and outputs appear only when all of them are
-    complete. Models are loaded, used and released one after the other. Each of `models` is a
-    first argument of `tta.load` (None is the built-in model). `load_options` are its other
-    arguments; the defaults are those of `RerankOptions`. In place of one model, `Levels` of two.
-
-    Raises:
-        InputError: a file is missing, malformed or exists already, needed references or a needed
-            package are missing, a value is wrong, or a model's score is not finite.
+    complete. Models are loaded, used and released one after the other. Each of `models` is a first
+    argument of `tta.load` (None is the built-in model). `load_options` are its other arguments; the
+    defaults are those of `RerankOptions`. In place of one model, `Levels` of two. Raises InputError
+    if a file is missing, malformed or exists already, needed references or a needed package are
+    missing, a value is wrong, or a model's score is not finite.
     """
     models = config.levels(models)
     split_lm_weights(config.lm_weight, len(models))

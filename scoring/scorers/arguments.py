@@ -46,8 +46,7 @@ def as_texts(texts: Iterable[str], name: str = "texts") -> list[str]:
 def as_list(values: Iterable[Any], name: str, kind: str) -> list[Any]:
     """The items of an ordered iterable; `name` and `kind` are for the error.
 
-    Raises:
-        TypeError: `values` is not an iterable, or is a str, bytes, a set or a dict.
+    Raises TypeError if `values` is not an iterable, or is a str, bytes, a set or a dict.
     """
     refused = str, bytes, bytearray, set, frozenset, Mapping
     is_one_value = getattr(values, "ndim", 1) == 0

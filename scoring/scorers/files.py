@@ -102,11 +102,9 @@ def score_file(config: ScoreConfig, model: str | None = None, **load_options: An
 
     Memory does not grow with the file. An output file appears only when it is complete; standard
     output gets the lines of a block as soon as it is scored. `model` and `load_options` are the
-    arguments of `tta.load`. `tta.scoring.scorers.inference.shards` says what a shard writes.
-
-    Raises:
-        InputError: the input is missing or malformed, the output cannot be written, there is no
-            such model, a score is not finite, or a shard is missing or of another run.
+    arguments of `tta.load`. `tta.scoring.scorers.inference.shards` says what a shard writes. Raises
+    InputError if the input is missing or malformed, the output cannot be written, there is no such
+    model, a score is not finite, or a shard is missing or of another run.
     """
     output_file, lm, texts = config.output_file or STANDARD_STREAM, None, []
     shard = None if config.shard is None else Shard.parse(config.shard)
@@ -208,11 +206,9 @@ def _token_fields(lm, sentences, config):
 def fit_pooling_on_files(config: FitPoolingConfig, **load_options: Any) -> Path:
     """Fits `PoolingStatistics` on a sample of the lines and writes them to the model directory.
 
-    Returns the path of the file. `load_options` are arguments of `tta.load`.
-
-    Raises:
-        InputError: the model directory or the text is missing or malformed, the file exists, or
-            the text has too few pieces.
+    Returns the path of the file. `load_options` are arguments of `tta.load`. Raises InputError if
+    the model directory or the text is missing or malformed, the file exists, or the text has too
+    few pieces.
     """
     if not Path(config.model).is_dir():
         raise InputError("no such model directory", config.model)

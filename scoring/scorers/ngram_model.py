@@ -128,9 +128,8 @@ def _readable(path):
 def check_counts(path: Path | str) -> None:
     """Checks the counts at the head of an ARPA file: KenLM allocates what they ask for.
 
-    Raises:
-        InputError: a count is none, or there are more n-grams than the file has bytes for; or the
-            file is missing, a folder, or unreadable.
+    Raises InputError if a count is none, or there are more n-grams than the file has bytes for; or
+    the file is missing, a folder, or unreadable.
     """
     with open_input(path) as stream:
         head = stream.read(_HEAD_BYTES)

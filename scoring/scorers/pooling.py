@@ -55,8 +55,7 @@ class Whitening:
     def fit(cls, mean: np.ndarray, covariance: np.ndarray) -> "Whitening":
         """Fits it to the mean [D] and covariance [D, D] of the vectors of pieces over text.
 
-        Raises:
-            InputError: the vectors are all equal, up to the rounding errors of float32.
+        Raises InputError if the vectors are all equal, up to the rounding errors of float32.
         """
         variances, directions = np.linalg.eigh(covariance)
         if not variances.max() > _ROUNDING * (mean @ mean):
@@ -69,8 +68,7 @@ class Whitening:
     def over(cls, vectors: np.ndarray, counts: np.ndarray) -> "Whitening":
         """Fits it to vectors [V, D] that occur `counts` [V] times.
 
-        Raises:
-            InputError: none occurs, or as `fit`.
+        Raises InputError if none occurs, or as `fit`.
         """
         if not counts.any():
             raise InputError("no whitening: no word of the text has a vector")
@@ -125,10 +123,8 @@ class PoolingStatistics:
     ) -> "PoolingStatistics":
         """Reads `pooling.npz`. It is a zip file, whose checksums detect damage.
 
-        `sizes` are the sizes D of representations where they are not `hidden_size`.
-
-        Raises:
-            InputError: the file is missing or damaged, or does not fit a model of these sizes.
+        `sizes` are the sizes D of representations where they are not `hidden_size`. Raises
+        InputError if the file is missing or damaged, or does not fit a model of these sizes.
         """
         check_regular(path)
         try:
@@ -220,10 +216,8 @@ def fit_pooling(
 ) -> PoolingStatistics:
     """Fits the `PoolingStatistics` of a `TextModel` on many sentences in random order.
 
-    Whitenings are fitted on the first `num_whitening` sentences.
-
-    Raises:
-        InputError: the text has too few different sentences for the size of the vectors.
+    Whitenings are fitted on the first `num_whitening` sentences. Raises InputError if the text has
+    too few different sentences for the size of the vectors.
     """
     config, few = lm.config, texts[:num_whitening]
     ids = lm.tokenizer.encode(texts)

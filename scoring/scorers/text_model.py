@@ -155,9 +155,8 @@ class TextModel(TextVectors):
     ) -> _TextModel:
         """Loads a model directory.
 
-        Raises:
-            InputError: a file is missing or damaged, files do not fit each other, or an option does
-                not suit the model.
+        Raises InputError if a file is missing or damaged, files do not fit each other, or an option
+        does not suit the model.
         """
         engine = load_engine(directory, **options.for_engine())
         return cls(engine, None, model_name(directory), options, directory)
@@ -173,10 +172,8 @@ class TextModel(TextVectors):
         {"hidden_states": [B, T, D], "logits": [B, T, V] float32, or another output of the head}.
 
         TensorFlow computes from the first use on, scores and vectors, too: a caller may change the
-        weights of the Keras model.
-
-        Raises:
-            InputError: TensorFlow is not installed, or does not have the precision.
+        weights of the Keras model. Raises InputError if TensorFlow is not installed, or does not
+        have the precision.
         """
         if self.engine.in_tensorflow is not None:
             self._engine = self.engine.in_tensorflow()
@@ -219,15 +216,13 @@ class TextModel(TextVectors):
     def score_with_counts(self, texts: Iterable[str], progress: bool = False) -> SumsAndCounts:
         """As `Scorer.score_with_counts`; tokens are word pieces.
 
-        Raises:
-            InputError: a sentence is too long and `long_sentences` is "refuse", the model has no
-                vocabulary, or it gives no scores.
+        Raises InputError if a sentence is too long and `long_sentences` is "refuse", the model has
+        no vocabulary, or it gives no scores.
         """
         listed = as_texts(texts)
         return _sums(self._scored(listed, progress), len(listed))
 
     def score_tokens(self, texts: Iterable[str], progress: bool = False) -> list[TokenScores]:
-        """As `Scorer.score_tokens`; raises as `score_with_counts`."""
         self.check_log_probabilities()
         listed = as_texts(texts)
         return self._tokens(self._scored(listed, progress), len(listed))
@@ -239,8 +234,7 @@ class TextModel(TextVectors):
     def save(self, directory: Path | str) -> None:
         """Writes the model to a new folder, which `tta.load` reads: weights in float32.
 
-        Raises:
-            InputError: the folder exists or cannot be written, or there is no vocabulary.
+        Raises InputError if the folder exists or cannot be written, or there is no vocabulary.
         """
         from tta.modeling.formats.model_directory import save_model
 

@@ -56,10 +56,8 @@ _FAILURES: dict[int | str, dict[str, Any]] = {
 def make_app(lm: Scorer, config: ServerConfig) -> fastapi.FastAPI:
     """The service of a model, an ASGI application; `state.observe` is that of its `Meters`.
 
-    The first one of `Levels` scores texts.
-
-    Raises:
-        InputError: the model has no scores, or not the representation of the config.
+    The first one of `Levels` scores texts. Raises InputError if the model has no scores, or not the
+    representation of the config.
     """
     reranker, lm = lm, lm.models[0] if isinstance(lm, Levels) else lm
     signature, of_lists = lm.signature, reranker.signature  # digests of all weights

@@ -83,8 +83,7 @@ class Server(uvicorn.Server):
     def run(self, sockets: list[socket.socket] | None = None) -> None:
         """Answers until SIGTERM, Ctrl-C, or `should_exit`. A second Ctrl-C does not wait.
 
-        Raises:
-            KeyboardInterrupt: after a second Ctrl-C.
+        Raises KeyboardInterrupt after that.
         """
         if self.config.workers > 1:
             with tempfile.TemporaryDirectory() as folder:  # the numbers of all workers

@@ -96,7 +96,6 @@ class KnownScores(Scorer):
         return self._lm.signature
 
     def score_tokens(self, texts: Iterable[str], progress: bool = False) -> list[TokenScores]:
-        """The known token scores; those of other texts are computed."""
         listed = list(texts)
         others = [text for text in dict.fromkeys(listed) if text not in self._known]
         self._known |= zip(others, self._lm.score_tokens(others), strict=True) if others else ()
@@ -109,7 +108,6 @@ class KnownScores(Scorer):
         return self._lm.is_common(word)
 
     def group_tokens(self, sentences, scored, texts=None):
-        """As the model does."""
         return self._lm.group_tokens(sentences, scored, texts)
 
 

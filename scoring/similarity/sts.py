@@ -87,13 +87,11 @@ def compare_files(
     """Correlates each model's similarities with the gold scores of each file that has them.
 
     The files are checked before the models are loaded, and the representations before anything is
-    encoded. The output appears only when it is complete; without `output_file`, the similarities
-    go to standard output if a file has no gold scores. Each of `models` is a first argument of
-    `tta.load` (None is the built-in model). `load_options` are its other arguments.
-
-    Raises:
-        InputError: a file is missing, malformed or exists already, a model does not have a
-            representation, or a correlation is not defined.
+    encoded. The output appears only when it is complete; without `output_file`, the similarities go
+    to standard output if a file has no gold scores. Each of `models` is a first argument of
+    `tta.load` (None is the built-in model). `load_options` are its other arguments. Raises
+    InputError if a file is missing, malformed or exists already, a model does not have a
+    representation, or a correlation is not defined.
     """
     files = [(str(shown_path(path)), read_sts(path)) for path in expand_globs(config.sts_file)]
     for path, pairs in files:

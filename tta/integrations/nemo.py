@@ -10,11 +10,9 @@ from tta.integrations import NBest, collect
 def nbest(results: Iterable[Any]) -> NBest:
     """The lists of results.
 
-    A result is an `NBestHypotheses` or a list of `Hypothesis`; their `score` is a natural log.
-    Set `return_best_hypothesis=False` in the decoding config of the beam search.
-
-    Raises:
-        InputError: a result is a single hypothesis, or the results are NeMo's pair (best, all).
+    A result is an `NBestHypotheses` or a list of `Hypothesis`; their `score` is a natural log. Set
+    `return_best_hypothesis=False` in the decoding config of the beam search. Raises InputError if a
+    result is a single hypothesis, or the results are NeMo's pair (best, all).
     """
     lists = []
     for number, result in enumerate(results, 1):

@@ -13,10 +13,8 @@ def nbest(decoder: Any, size: int = 50) -> NBest:
 
     Call it between `end_utt()` and the next `start_utt()`, for each utterance, and join the lists.
     The decoder repeats texts; they do not count. PocketSphinx gives a score as a probability, so
-    its natural log is taken.
-
-    Raises:
-        InputError: the decoder has no hypothesis, or gives scores of versions before 5.
+    its natural log is taken. Raises InputError if the decoder has no hypothesis, or gives scores of
+    versions before 5.
     """
     pairs: dict[str, float] = {}
     for one in itertools.islice(decoder.nbest() or (), 20 * size):

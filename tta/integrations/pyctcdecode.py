@@ -11,10 +11,8 @@ def nbest(results: Iterable[Sequence[Sequence[Any]]]) -> NBest:
     """The lists of results: one `decode_beams` returns, or all of `decode_beams_batch`.
 
     A beam is (text, state, frames, logit score, score with the decoder's language model), the last
-    two in natural logs. With a language model in the decoder, the last one is the score.
-
-    Raises:
-        InputError: a result is no list of beams, such as a beam of the only utterance.
+    two in natural logs. With a language model in the decoder, the last one is the score. Raises
+    InputError if a result is no list of beams, such as a beam of the only utterance.
     """
     lists = list(results)
     for number, beams in enumerate(lists, 1):

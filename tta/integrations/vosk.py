@@ -11,10 +11,8 @@ from tta.integrations import NBest, collect
 def nbest(results: Iterable[str | Mapping[str, Any]]) -> NBest:
     """The lists of results: what `Result()` or `FinalResult()` returns, JSON or an object of it.
 
-    Vosk's confidence of an alternative is a log-likelihood; it is the score.
-
-    Raises:
-        InputError: a result is empty, is no JSON, is partial or has no alternatives.
+    Vosk's confidence of an alternative is a log-likelihood; it is the score. Raises InputError if a
+    result is empty, is no JSON, is partial or has no alternatives.
     """
     lists = []
     for number, result in enumerate(results, 1):

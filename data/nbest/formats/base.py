@@ -165,8 +165,7 @@ class Format:
     def word_times(self, hypothesis: Hypothesis) -> list[TimedWord] | None:
         """The words that were timed in a hypothesis that was read, or None.
 
-        Raises:
-            InputError: a time is not a finite number.
+        Raises InputError if a time is not a finite number.
         """
         return None
 

@@ -135,8 +135,7 @@ class Espnet2Format(Format):
 def _jobs(folder: Path) -> list[Path]:
     """The folders of the parallel jobs, in the order of their numbers; else the folder itself.
 
-    Raises:
-        InputError: the folder of a job is missing.
+    Raises InputError if the folder of a job is missing.
     """
     found = {}
     for path in folder.glob("output.*/"):

@@ -18,9 +18,7 @@ def original_vocabulary(directory: Path | str) -> Path:
     """The vocabulary of a directory of `is_original`; the file may be missing.
 
     The original T-TA code names it in the config, as `vocab_file`. It is in the same directory.
-
-    Raises:
-        InputError: the config is missing or malformed.
+    Raises InputError if the config is missing or malformed.
     """
     path = config_path(Path(directory))
     name = read_json_object(path).get("vocab_file", VOCABULARY)
@@ -32,8 +30,7 @@ def original_vocabulary(directory: Path | str) -> Path:
 def config_path(directory: Path) -> Path:
     """The config: `bert_config.json`, `config.json`, or else the only `*.json`.
 
-    Raises:
-        InputError: there is none, or more than one.
+    Raises InputError if there is none, or more than one.
     """
     for name in (BERT_CONFIG, CONFIG):
         if (directory / name).exists():

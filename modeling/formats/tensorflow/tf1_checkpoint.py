@@ -34,10 +34,8 @@ def load_original(directory: Path, build: Build, keep_segments: bool) -> Any:
     [MASK] token's embedding and the position embedding. A BERT has `bert_model.ckpt*` and
     `bert_config.json` (or `config.json`). It becomes a biLM, see `tta.modeling.formats.bert`.
     Poolers, next-sentence heads and the optimizer's variables are ignored. `build` and
-    `keep_segments` are as in `tta.modeling.formats.model_directory.load_model`.
-
-    Raises:
-        InputError: a file or variable is missing or unreadable, or a shape does not fit the config.
+    `keep_segments` are as in `tta.modeling.formats.model_directory.load_model`. Raises InputError
+    if a file or variable is missing or unreadable, or a shape does not fit the config.
     """
     prefix = _checkpoint_prefix(directory)
     reader, shapes = _open_checkpoint(prefix)
@@ -82,10 +80,8 @@ def _open_checkpoint(path: Path) -> tuple[Any, dict[str, list[int]]]:
     """Opens a checkpoint of TensorFlow: (its reader, {variable: shape}). No value is read yet.
 
     TensorFlow finds damage by checksums. An index that is made wrong on purpose, with checksums
-    that are right, can end the process (docs/reliability.md).
-
-    Raises:
-        InputError: the index cannot be read, or declares more values than the data files hold.
+    that are right, can end the process (docs/reliability.md). Raises InputError if the index cannot
+    be read, or declares more values than the data files hold.
     """
     with reading("not a readable TensorFlow checkpoint", path, tf.errors.OpError):
         reader = tf.train.load_checkpoint(str(_plain_path(path)))

@@ -73,10 +73,7 @@ def read_tables(
     """Reads the tables of a part, which may have several files: `names` is as in `named_files`.
 
     All of them have the text columns of the first one. The other arguments are those of
-    `read_table`.
-
-    Raises:
-        InputError: as `read_table`, or only some of the files have labels.
+    `read_table`. Raises InputError as `read_table`, or only some of the files have labels.
     """
     tables: list[LabelledTable] = []
     for path in named_files(names):

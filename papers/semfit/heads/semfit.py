@@ -71,5 +71,4 @@ class SemFitHead(TransformHead):
 
     @property
     def output_size(self):
-        """m, as `Head.output_size`."""
         return self.config.head.target_size

@@ -75,7 +75,6 @@ class CharacterNetwork(NewWordVectors):
             raise InputError(f"not the network over characters of an ELMo{what}", self.path)
 
     def vectors(self, words: Sequence[str]) -> np.ndarray:
-        """The vectors of words: [N, m] float32."""
         blocks = range(0, len(words), _BLOCK_WORDS)
         found = [self._of_block(words[start : start + _BLOCK_WORDS]) for start in blocks]
         return np.concatenate([np.zeros((0, self.size), np.float32), *found])
@@ -108,8 +107,7 @@ def _layers(names, pattern):
 def network_bytes(weights: Mapping[str, np.ndarray]) -> bytes:
     """The contents of `characters.safetensors`: weights as `CharacterInput` names them, in float16.
 
-    Raises:
-        InputError: float16 cannot hold a number.
+    Raises InputError if float16 cannot hold a number.
     """
     with np.errstate(over="ignore"):
         arrays = {name: np.ascontiguousarray(a, np.float16) for name, a in weights.items()}

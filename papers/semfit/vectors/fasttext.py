@@ -50,9 +50,8 @@ class SubwordVectors:
     def read(cls, path: Path | str) -> "SubwordVectors":
         """Reads a binary file (.bin) of Facebook's fastText. It is held in memory.
 
-        Raises:
-            InputError: gensim is missing, or the file is missing, not of fastText, compressed,
-                quantized, truncated or damaged.
+        Raises InputError if gensim is missing, or the file is missing, not of fastText, compressed,
+        quantized, truncated or damaged.
         """
         load = from_gensim("fasttext", "load_facebook_vectors")
         check_rereadable(path)
@@ -85,10 +84,8 @@ class SubwordVectors:
         """Trains vectors by skip-gram with negative sampling, with n-grams of 3 to 6 characters.
 
         `sentences` are lists of words. `num_buckets` are rows for n-grams. More buckets: fewer
-        n-grams share one. The other arguments are as in `train_by_gensim`.
-
-        Raises:
-            InputError: gensim is missing, or there is no word.
+        n-grams share one. The other arguments are as in `train_by_gensim`. Raises InputError if
+        gensim is missing, or there is no word.
         """
         kind = from_gensim("fasttext", "FastText")
         training |= {"min_n": 3, "max_n": 6, "bucket": num_buckets}
@@ -111,8 +108,7 @@ class SubwordVectors:
 def check_sizes(stored: BinaryIO, path: Path | str) -> None:
     """Checks the sizes that an open file declares against its bytes; gensim trusts them.
 
-    Raises:
-        InputError: the file ends early, is quantized, or its sizes contradict each other.
+    Raises InputError if the file ends early, is quantized, or its sizes contradict each other.
     """
     ends = InputError("not a readable fastText file: it ends early", path)
     with mmap.mmap(stored.fileno(), 0, access=mmap.ACCESS_READ) as data:

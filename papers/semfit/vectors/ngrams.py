@@ -120,7 +120,6 @@ class NgramVectors(NewWordVectors):
 
     @cached_property
     def digest(self) -> str:
-        """A hash of both files."""
         return file_digest(self.path) + file_digest(self._settings_path)
 
     def vectors(self, words: Sequence[str]) -> np.ndarray:

@@ -141,8 +141,7 @@ def check_vectors(array: np.ndarray, path: Path, name_of: Callable[[int], str]) 
 def map_vectors(path: Path) -> np.ndarray:
     """Maps a file of vectors [V, m], float16 or float32, into memory, read-only.
 
-    Raises:
-        InputError: the file is missing or damaged, or not such a matrix.
+    Raises InputError if the file is missing or damaged, or not such a matrix.
     """
     check_regular(path)
     try:

@@ -55,8 +55,7 @@ class WordVectorInputs:
     def rows(self, ids: np.ndarray) -> np.ndarray:
         """The vectors of ids: [B, T] int32 -> [B, T, m], in the type of the table.
 
-        Raises:
-            InputError: an id of V or more is not a new word of the tokenizer.
+        Raises InputError if an id of V or more is not a new word of the tokenizer.
         """
         table = self._vectors.array
         is_new = ids >= len(table)
@@ -84,8 +83,7 @@ def word_vectors_in(directory: Path | str, tokenizer: Any) -> WordVectorInputs:
 def letters_in(directory: Path | str) -> NewWordVectors | None:
     """What makes the vectors of new words in a folder; None if it has neither of the two.
 
-    Raises:
-        InputError: a file is missing or damaged.
+    Raises InputError if a file is missing or damaged.
     """
     kinds = {NgramVectors: (NGRAMS, NGRAMS_SETTINGS), CharacterNetwork: (CHARACTER_NETWORK,)}
     for kind, names in kinds.items():
@@ -114,8 +112,7 @@ class CharacterInputs:
     def rows(self, ids: np.ndarray) -> np.ndarray:
         """The characters of ids: [B, T] int32 -> [B, T, 50] int32, 0 to 261.
 
-        Raises:
-            InputError: an id is neither in the vocabulary nor a new word of the tokenizer.
+        Raises InputError if an id is neither in the vocabulary nor a new word of the tokenizer.
         """
         numbers, position = np.unique(ids, return_inverse=True)
         return self._spelled(numbers)[position.reshape(ids.shape)]
@@ -156,8 +153,7 @@ class VectorFeature:
 class CharacterFeature:
     """The characters of words, as one of `TOKEN_FEATURES`.
 
-    Raises:
-        InputError: the tokenizer splits into pieces.
+    Raises InputError if the tokenizer splits into pieces.
     """
 
     @staticmethod

@@ -70,11 +70,8 @@ class WordVectorFile:
         """Finds the vectors of words: {word: [size] float32} for the words in the file.
 
         If a word occurs twice, the first vector is returned. `progress` shows a progress bar on
-        standard error.
-
-        Raises:
-            InputError: the file is malformed, with line or word, or a requested vector is not
-                finite.
+        standard error. Raises InputError if the file is malformed, with line or word, or a
+        requested vector is not finite.
         """
         wanted = {word.encode("utf-8", "surrogatepass"): word for word in words}
         found = {}

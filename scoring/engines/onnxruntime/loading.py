@@ -22,9 +22,8 @@ def load_onnx(
 ) -> OnnxEngine:
     """The engine of the model in a directory, or of a part of it; arguments as in `load_engine`.
 
-    Raises:
-        InputError: a file is missing or damaged, files do not fit each other, an option does not
-            suit the model, the model has no such part, or the engine does not compute it.
+    Raises InputError if a file is missing or damaged, files do not fit each other, an option does
+    not suit the model, the model has no such part, or the engine does not compute it.
     """
 
     def build(config):

@@ -94,9 +94,8 @@ class TensorFlowEngine(Engine):
     ) -> "TensorFlowEngine":
         """Loads a model directory, or a part of the model; arguments as in `load_engine`.
 
-        Raises:
-            InputError: a file is missing or damaged, files do not fit each other, an option does
-                not suit the model, or it has no such part.
+        Raises InputError if a file is missing or damaged, files do not fit each other, an option
+        does not suit the model, or it has no such part.
         """
         if precision not in DTYPE_POLICIES:
             raise InputError(f"precision {precision} needs engine onnxruntime")
@@ -121,11 +120,7 @@ class TensorFlowEngine(Engine):
 
     @cached_property
     def _inputs(self) -> ModelInputs:
-        """What the model reads besides ids.
-
-        Raises:
-            InputError: it is missing or damaged.
-        """
+        """What the model reads besides ids. Raises InputError if it is missing or damaged."""
         if self.tokenizer is None:
             return ModelInputs({})
         return inputs_in(self._directory or "", self.config, self.tokenizer)

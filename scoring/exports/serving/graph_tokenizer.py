@@ -36,10 +36,8 @@ class GraphTokenizer:
     """Does what a `Tokenizer` does, with TensorFlow Text's FastBertTokenizer.
 
     TF Serving has no other operation for this. The operation folds characters as normalization
-    "nfkc" does; the rules of the others are applied before it.
-
-    Raises:
-        InputError: TensorFlow Text rejects the vocabulary.
+    "nfkc" does; the rules of the others are applied before it. Raises InputError if TensorFlow Text
+    rejects the vocabulary.
     """
 
     def __init__(self, tokenizer: Tokenizer):

@@ -14,11 +14,9 @@ DTYPES = ("float32", "bfloat16")
 def load_model(name: str, precision: str) -> tuple[Any, Any, bool, int]:
     """Loads a model directory, a name of the Hub, or a GGUF file. No code of the model is run.
 
-    Returns (the model, its tokenizer, whether it is masked, its longest input in tokens).
-
-    Raises:
-        InputError: a package is missing or too old, there is no such model, it is neither masked
-            nor causal, or it lacks weights that its output depends on.
+    Returns (the model, its tokenizer, whether it is masked, its longest input in tokens). Raises
+    InputError if a package is missing or too old, there is no such model, it is neither masked nor
+    causal, or it lacks weights that its output depends on.
     """
     torch, transformers = (_package(package) for package in VERSIONS)
     if precision not in DTYPES:

@@ -41,9 +41,7 @@ class TextTokens:
 
         By default, they are those that the tokenizer adds, or else its begin or end token. If its
         chat template has this token, which then begins or ends a turn, it is `SEPARATOR` instead.
-
-        Raises:
-            InputError: the tokenizer does not have the token, or has none that begins a text.
+        Raises InputError if the tokenizer does not have the token, or has none that begins a text.
         """
         known = self._read.get_vocab()
         if token is None:

@@ -53,11 +53,7 @@ class Runtime(Scorer):
 
     @property
     def text_tokenizer(self) -> AnyTokenizer:
-        """The tokenizer.
-
-        Raises:
-            InputError: the model has no vocabulary.
-        """
+        """The tokenizer. Raises InputError if the model has no vocabulary."""
         if self.engine.tokenizer is None:
             raise InputError(f"the model has no {VOCABULARY}: it takes ids (lm.model), not text")
         return self.engine.tokenizer

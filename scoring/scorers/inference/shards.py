@@ -75,8 +75,7 @@ class Shards:
     def rows(self, blocks: Iterable[Block]) -> Iterator[tuple[Block, list[dict[str, Any]]]]:
         """Yields each block with the rows of all of its sentences.
 
-        Raises:
-            InputError: a shard is damaged, or has another number of rows than its blocks need.
+        Raises InputError if a shard is damaged, or has another number of rows than its blocks need.
         """
         for index, block in enumerate(blocks):
             number = index % len(self._paths)

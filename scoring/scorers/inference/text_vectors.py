@@ -44,8 +44,7 @@ class TextVectors(Runtime):
     def pooling_statistics(self) -> PoolingStatistics:
         """`PoolingStatistics` of the model directory.
 
-        Raises:
-            InputError: the directory has none, or they are damaged or belong to another model.
+        Raises InputError if the directory has none, or they are damaged or belong to another model.
         """
         if self.directory is None:
             raise InputError(f"{self.name} is not a directory with {POOLING}")

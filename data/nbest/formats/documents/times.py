@@ -24,10 +24,8 @@ _TICK = 1e-7  # seconds; Azure counts in ticks
 def word_times(row: Mapping[str, Any]) -> list[TimedWord] | None:
     """The words that were timed in a hypothesis, or None if it has no times.
 
-    A word may be empty, if only its times are there.
-
-    Raises:
-        InputError: a time is not a finite number.
+    A word may be empty, if only its times are there. Raises InputError if a time is not a finite
+    number.
     """
     for key in _ARRAYS:
         entries = row.get(key)
