@@ -2,6 +2,7 @@
 
 import contextlib
 import importlib
+import io
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,10 @@ def load_model(name: str, precision: str) -> tuple[Any, Any, bool, int]:
         raise InputError(f"precision must be {' or '.join(DTYPES)}", name)
     transformers.utils.logging.disable_progress_bar()
     transformers.utils.logging.set_verbosity_error()  # no table of weights that are missing
-    with one_line(name):
+    with one_line(name), contextlib.ExitStack() as stack:
         source, given = _source(name)
+        if given:  # transformers shows the progress of a GGUF file, whatever is asked of it
+            stack.enter_context(contextlib.redirect_stderr(io.StringIO()))
         config = transformers.AutoConfig.from_pretrained(source, trust_remote_code=False, **given)
         tokenizer = transformers.AutoTokenizer.from_pretrained(
             source, trust_remote_code=False, **given

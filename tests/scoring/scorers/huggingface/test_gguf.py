@@ -49,7 +49,7 @@ def write(path):
     file.close()
 
 
-def test_a_file_its_folder_and_what_transformers_saves_score_alike(tmp_path):
+def test_a_file_its_folder_and_what_transformers_saves_score_alike(tmp_path, capfd):
     (folder := tmp_path / "own").mkdir()
     write(folder / "model.gguf")
     for kind in (transformers.AutoTokenizer, transformers.AutoModelForCausalLM):
@@ -57,7 +57,9 @@ def test_a_file_its_folder_and_what_transformers_saves_score_alike(tmp_path):
         one.hf_quantizer = None  # otherwise it cannot be saved
         one.save_pretrained(tmp_path / "saved")
     names = folder / "model.gguf", folder, tmp_path / "saved"
+    capfd.readouterr()
     scores = [tta.load(f"transformers:{name}").score(TEXTS) for name in names]
+    assert capfd.readouterr().err == ""
     assert len(set(np.round(scores[0], 3))) == len(TEXTS)
     np.testing.assert_array_equal(scores[0], scores[1])
     np.testing.assert_allclose(scores[0], scores[2], rtol=0, atol=1e-4)
