@@ -200,10 +200,7 @@ class ClozeConfig(TransformerSizes, LanguageModelConfig):
         super().check()
         checks.require_layers(self, "num_tower_layers", "a tower")
 
-    @property
-    def can_exchange_pieces(self) -> bool:
-        """As in `ModelConfig`: the tied head has no pieces of its own but its bias."""
-        return self.output_layer == "tied_softmax"
+    can_exchange_pieces = TransformerConfig.can_exchange_pieces
 
     @property
     def last_norm(self):

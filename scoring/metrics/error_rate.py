@@ -71,10 +71,8 @@ class WordErrorRate:
 
         Raises InputError if the references have no words.
         """
-        totals = np.asarray(totals)
-        if not np.all(totals[..., REFERENCE_WORDS]):
-            raise InputError("the references have no words: the word error rate is not defined")
-        return 100.0 * totals[..., :REFERENCE_WORDS].sum(-1) / totals[..., REFERENCE_WORDS]
+        errors = np.asarray(totals)[..., :REFERENCE_WORDS].sum(-1)
+        return _rate(errors, totals, REFERENCE_WORDS, "word")
 
     def errors(self, statistics: np.ndarray) -> np.ndarray:
         """[..., 6] -> [...] float64, the number of word errors.
@@ -123,12 +121,8 @@ class CharacterErrorRate(WordErrorRate):
 
         Raises InputError if the references have no characters.
         """
-        totals = np.asarray(totals)
-        if not np.all(totals[..., REFERENCE_CHARACTERS]):
-            raise InputError(
-                "the references have no characters: the character error rate is not defined"
-            )
-        return 100.0 * totals[..., CHARACTER_ERRORS] / totals[..., REFERENCE_CHARACTERS]
+        errors = np.asarray(totals)[..., CHARACTER_ERRORS]
+        return _rate(errors, totals, REFERENCE_CHARACTERS, "character")
 
     def errors(self, statistics: np.ndarray) -> np.ndarray:
         """[..., 6] -> [...] float64, character errors divided by the length of a word."""
@@ -142,6 +136,13 @@ class CharacterErrorRate(WordErrorRate):
     def details(self, totals: np.ndarray) -> dict[str, float]:
         """The WER in percent."""
         return {"WER": float(super().corpus(totals))}
+
+
+def _rate(errors, totals, column, unit):
+    lengths = np.asarray(totals)[..., column]
+    if not np.all(lengths):
+        raise InputError(f"the references have no {unit}s: the {unit} error rate is not defined")
+    return 100.0 * errors / lengths
 
 
 def characters(words: Sequence[str]) -> str:
