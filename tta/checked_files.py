@@ -1,14 +1,19 @@
 """Reads files that a user may have edited, damaged or replaced: regular ones, JSON, tensors."""
 
+import contextlib
 import json
 import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from tta.errors import InputError
 
 MAX_JSON_BYTES = 1 << 24
+
+# Libraries raise these for damaged files, and some raise errors of their own.
+_READ_ERRORS = (OSError, RuntimeError, LookupError, ValueError, TypeError)
 
 
 def check_regular(path: Path | str) -> None:
@@ -19,6 +24,28 @@ def check_regular(path: Path | str) -> None:
         return
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         raise InputError("expected a file, got a pipe or a device", path)
+
+
+@contextlib.contextmanager
+def reading(
+    rule: str, path: Path | str, *errors: type[Exception], missing: str | None = None
+) -> Iterator[None]:
+    """Turns errors in reading a file into an InputError: the rule and the error's first line.
+
+    The file, or those of a TensorFlow checkpoint with this prefix, must be regular ones. `errors`
+    are those of a library; `missing` is the rule for a file that does not exist.
+    """
+    for suffix in ("", ".index", ".data-00000-of-00001"):
+        check_regular(f"{path}{suffix}")
+    try:
+        yield
+    except InputError:
+        raise
+    except (*_READ_ERRORS, *errors) as error:
+        if missing is not None and isinstance(error, FileNotFoundError):
+            raise InputError(missing, path) from None
+        reason = str(error).partition("\n")[0] or type(error).__name__
+        raise InputError(f"{rule}: {reason}", path) from None
 
 
 def read_json_object(path: Path | str) -> dict[str, Any]:
@@ -59,11 +86,5 @@ def read_tensors(path: Path | str, missing: str = "no such file") -> dict[str, A
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
 
-    check_regular(path)
-    try:
+    with reading("not a readable safetensors file", path, SafetensorError, missing=missing):
         return load_file(path)
-    except FileNotFoundError:
-        raise InputError(missing, path) from None
-    except (SafetensorError, OSError, ValueError, KeyError, TypeError) as error:
-        rule = str(error).partition("\n")[0]
-        raise InputError(f"not a readable safetensors file: {rule}", path) from None

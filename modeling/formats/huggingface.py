@@ -14,10 +14,10 @@ import ml_dtypes  # noqa: F401 (makes bfloat16 a type of NumPy)
 import numpy as np
 from safetensors import SafetensorError, safe_open
 
-from tta.checked_files import read_json_object
+from tta.checked_files import read_json_object, reading
 from tta.errors import InputError
 from tta.modeling.formats import bert
-from tta.modeling.formats.weights import Build, assign_weights, check_size, reading
+from tta.modeling.formats.weights import Build, assign_weights, check_size
 from tta.names import CONFIG, TOKENIZER_JSON, VOCABULARY
 
 SAFETENSORS = "model.safetensors"

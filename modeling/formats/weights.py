@@ -1,9 +1,8 @@
 """`model.weights.h5`: the weights of a model by name, each array with a checksum."""
 
-import contextlib
 import io
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, Protocol, TypeAlias
 
@@ -11,7 +10,7 @@ import h5py
 import numpy as np
 
 from tta.atomic import whole_file
-from tta.checked_files import check_regular
+from tta.checked_files import reading
 from tta.errors import InputError
 from tta.modeling.config.base import ModelConfig
 from tta.modeling.config.weights import named
@@ -36,9 +35,6 @@ class HasWeights(Protocol):
 
 # Makes the model of a config, whose weights are then read.
 Build: TypeAlias = Callable[[Any], Any]
-
-# Libraries raise these for damaged files, and some raise errors of their own.
-_READ_ERRORS = (OSError, RuntimeError, LookupError, ValueError, TypeError)
 
 
 def save_weights(
@@ -112,22 +108,6 @@ def load_weights(model: HasWeights, path: Path | str) -> dict[str, Any]:
             if not isinstance(value, str):
                 raise InputError(f"the attribute {name} must be text", path)
     return fingerprints
-
-
-@contextlib.contextmanager
-def reading(rule: str, path: Path | str, *errors: type[Exception]) -> Iterator[None]:
-    """Turns errors in reading a file into an InputError: the rule and the error's first line.
-
-    The file, or those of a TensorFlow checkpoint with this prefix, must be regular ones.
-    """
-    for suffix in ("", ".index", ".data-00000-of-00001"):
-        check_regular(f"{path}{suffix}")
-    try:
-        yield
-    except InputError:
-        raise
-    except (*_READ_ERRORS, *errors) as error:
-        raise InputError(f"{rule}: {str(error).splitlines()[0]}", path) from None
 
 
 def check_size(

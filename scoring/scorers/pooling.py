@@ -26,7 +26,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from tta.checked_files import check_regular
+from tta.checked_files import reading
 from tta.errors import InputError
 
 SIF_A = 1e-3  # as Arora et al.
@@ -126,21 +126,14 @@ class PoolingStatistics:
         `sizes` are the sizes D of representations where they are not `hidden_size`. Raises
         InputError if the file is missing or damaged, or does not fit a model of these sizes.
         """
-        check_regular(path)
-        try:
-            with open(path, "rb") as stream:
-                with zipfile.ZipFile(stream) as archive:
-                    headers = {name: _read_header(archive, name) for name in archive.namelist()}
-                names = _check_headers(headers, vocab_size, hidden_size, sizes or {}, path)
-                stream.seek(0)
-                arrays = dict(np.load(stream, allow_pickle=False))
-        except InputError:
-            raise
-        except FileNotFoundError:
-            raise InputError("no such file; tta fit-pooling writes it", path) from None
-        except Exception as error:  # a damaged file: NumPy, zipfile and zlib raise many kinds
-            rule = str(error).partition("\n")[0]
-            raise InputError(f"not readable pooling statistics: {rule}", path) from None
+        rule, missing = "not readable pooling statistics", "no such file; tta fit-pooling writes it"
+        # NumPy, zipfile and zlib raise errors of many kinds for damaged files.
+        with reading(rule, path, Exception, missing=missing), open(path, "rb") as stream:
+            with zipfile.ZipFile(stream) as archive:
+                headers = {name: _read_header(archive, name) for name in archive.namelist()}
+            names = _check_headers(headers, vocab_size, hidden_size, sizes or {}, path)
+            stream.seek(0)
+            arrays = dict(np.load(stream, allow_pickle=False))
         if not all(np.isfinite(array).all() for array in arrays.values()):
             raise InputError("pooling statistics must be finite float32 numbers", path)
         probabilities = arrays["piece_probabilities"]

@@ -13,13 +13,13 @@ from typing import Any
 
 import tensorflow as tf
 
-from tta.checked_files import read_json_object
+from tta.checked_files import read_json_object, reading
 from tta.errors import InputError, located
 from tta.modeling.config.base import without_format
 from tta.modeling.config.transformer import TransformerConfig
 from tta.modeling.formats import bert
 from tta.modeling.formats.tensorflow.original_files import BERT_CONFIG, config_path
-from tta.modeling.formats.weights import Build, assign_weights, check_size, reading
+from tta.modeling.formats.weights import Build, assign_weights, check_size
 
 # The special tokens of the original T-TA code: [PAD] 0, [EOS] 1, [UNK] 2, [SOS] 3, [MASK] 4.
 ORIGINAL_MASK_ID = 4

@@ -8,6 +8,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from tta.checked_files import reading
 from tta.data.text.files import check_rereadable, open_input
 from tta.errors import InputError
 from tta.papers.semfit.vectors.token_vectors import from_gensim, train_by_gensim
@@ -62,12 +63,9 @@ class SubwordVectors:
             if stored.read(len(_FIRST_BYTES)) != _FIRST_BYTES:
                 raise InputError("compressed; unpack it first (a .bin is read as it is)", path)
             check_sizes(stored, path)
-        try:
+        # gensim trusts the file, so any error may follow.
+        with reading("not a readable fastText file", path, Exception):
             vectors = cls(load(str(path)))
-        except Exception as error:  # gensim trusts the file, so any error may follow
-            raise InputError(
-                f"not a readable fastText file: {error or repr(error)}", path
-            ) from None
         for array in (vectors._vectors.vectors, vectors.ngrams):
             if not np.isfinite(array).all():
                 raise InputError("a vector is not finite", path)

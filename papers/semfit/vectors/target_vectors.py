@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tta.checked_files import check_regular
+from tta.checked_files import reading
 from tta.data.text.files import file_digest
 from tta.data.vocabulary.load import AnyVocabulary
 from tta.errors import InputError
@@ -143,14 +143,10 @@ def map_vectors(path: Path) -> np.ndarray:
 
     Raises InputError if the file is missing or damaged, or not such a matrix.
     """
-    check_regular(path)
-    try:
+    missing = "no such file; tta create-vectors writes it"
+    # NumPy parses the header as Python, so errors of many kinds may follow.
+    with reading("not a readable NumPy file", path, Exception, missing=missing):
         array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except FileNotFoundError:
-        raise InputError("no such file; tta create-vectors writes it", path) from None
-    except Exception as error:  # NumPy parses the header as Python, so many kinds may follow
-        rule = str(error).partition("\n")[0] or type(error).__name__
-        raise InputError(f"not a readable NumPy file: {rule}", path) from None
     if not isinstance(array, np.memmap):  # an archive of arrays
         raise InputError("expected one NumPy array", path)
     if array.dtype.name not in DTYPES or not array.dtype.isnative:

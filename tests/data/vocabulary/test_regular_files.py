@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tta.checked_files import read_json_object
+from tta.checked_files import read_json_object, reading
 from tta.data.text.files import check_rereadable
 from tta.data.vocabulary.word_pieces import Vocabulary
 from tta.data.vocabulary.words import WordVocabulary
@@ -14,8 +14,6 @@ from tta.scoring.scorers.pooling import PoolingStatistics
 
 
 def read_weights(path):
-    from tta.modeling.formats.weights import reading
-
     with reading("not readable", path):
         Path(path).read_bytes()
 
