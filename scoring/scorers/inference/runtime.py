@@ -1,9 +1,10 @@
 """Runs an engine on texts: tokenizes them, makes batches, and keeps several batches in work."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
+from typing import Any
 
 import numpy as np
-from tqdm import tqdm
 
 from tta.data.vocabulary.load import AnyTokenizer
 from tta.errors import InputError
@@ -85,18 +86,12 @@ class Runtime(Scorer):
             lambda start: self._batches(texts[start : start + BLOCK_TEXTS], start, positions),
             starts,
         )
-        with tqdm(
-            total=len(texts),
-            desc=doing,
-            unit=" sentences",
-            unit_scale=True,
-            dynamic_ncols=True,
-            disable=not progress,
-        ) as bar:
+        with _bar(len(texts), doing) if progress else nullcontext() as bar:
             for batches in blocks:
                 for batch, result in self._results(make, batches):
                     yield batch, result
-                    bar.update(len(batch.text_index))
+                    if bar is not None:
+                        bar.update(len(batch.text_index))
 
     def run_blocks(
         self,
@@ -135,3 +130,11 @@ class Runtime(Scorer):
         return make_batches(
             self.text_tokenizer, texts, first_index, positions, size, self.batch_tokens, refuse_long
         )
+
+
+def _bar(total, doing) -> Any:
+    """A progress bar over sentences."""
+    from tqdm import tqdm  # takes long to import
+
+    of = {"unit": " sentences", "unit_scale": True, "dynamic_ncols": True}
+    return tqdm(total=total, desc=doing, **of)
