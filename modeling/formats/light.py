@@ -57,10 +57,8 @@ class LightFile:
             raise InputError(rule, self._path)
         for name in stored:
             if name.startswith(own):
-                low, high, *smoothing = self._arrays[name]
-                given = InputRange(
-                    float(low), float(high), np.array(smoothing) if smoothing else None
-                )
+                row = self._arrays[name]
+                given = InputRange(float(row[0]), float(row[1]), row[2:] if len(row) > 2 else None)
                 found |= dict.fromkeys(name.removeprefix(own).split(","), given)
         return found
 

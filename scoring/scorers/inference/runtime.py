@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
-from typing import Any
 
 import numpy as np
 
@@ -86,7 +85,13 @@ class Runtime(Scorer):
             lambda start: self._batches(texts[start : start + BLOCK_TEXTS], start, positions),
             starts,
         )
-        with _bar(len(texts), doing) if progress else nullcontext() as bar:
+        bar = None
+        if progress:
+            from tqdm import tqdm  # takes long to import
+
+            of = {"unit": " sentences", "unit_scale": True, "dynamic_ncols": True}
+            bar = tqdm(total=len(texts), desc=doing, **of)
+        with nullcontext() if bar is None else bar:
             for batches in blocks:
                 for batch, result in self._results(make, batches):
                     yield batch, result
@@ -130,11 +135,3 @@ class Runtime(Scorer):
         return make_batches(
             self.text_tokenizer, texts, first_index, positions, size, self.batch_tokens, refuse_long
         )
-
-
-def _bar(total, doing) -> Any:
-    """A progress bar over sentences."""
-    from tqdm import tqdm  # takes long to import
-
-    of = {"unit": " sentences", "unit_scale": True, "dynamic_ncols": True}
-    return tqdm(total=total, desc=doing, **of)
