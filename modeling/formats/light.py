@@ -57,8 +57,14 @@ class LightFile:
             raise InputError(rule, self._path)
         for name in stored:
             if name.startswith(own):
-                row = self._arrays[name]
-                given = InputRange(float(row[0]), float(row[1]), row[2:] if len(row) > 2 else None)
+                (low, high, count), row = self._arrays[name][:3], self._arrays[name][3:]
+                apart, smoothing = np.split(row, [int(count)])
+                given = InputRange(
+                    float(low),
+                    float(high),
+                    smoothing if len(smoothing) else None,
+                    apart.astype(np.int64) if count else None,
+                )
                 found |= dict.fromkeys(name.removeprefix(own).split(","), given)
         return found
 
@@ -67,8 +73,8 @@ class LightFile:
     ) -> None:
         """Adds {products that have the same inputs: their range}."""
         for names, one in ranges.items():
-            smoothing = () if one.smoothing is None else one.smoothing
-            row = np.array([one.low, one.high, *smoothing], np.float32)
+            apart, smoothing = (() if x is None else x for x in (one.apart, one.smoothing))
+            row = np.array([one.low, one.high, len(apart), *apart, *smoothing], np.float32)
             self._arrays[_range_prefix(weights) + ",".join(names)] = row
 
     def add_graphs(self, graphs: Mapping[str, bytes]) -> None:

@@ -174,11 +174,17 @@ class OnnxKit:
                 x = x * graph.weight(f"{name}:smoothing", 1.0 / given.smoothing)
             self._steps[key] = graph.operator("QuantizeLinear", x, step, zero), step, zero
         rounded, step, zero = self._steps[key]
+        if given.apart is not None:
+            kernel, own = kernel.copy(), graph.weight(f"{name}:apart", kernel[given.apart])
+            kernel[given.apart] = 0.0
+            bias = graph.operator("Gemm", self.take(x, given.apart, 1), own, bias)
         if given.smoothing is not None:
             kernel = kernel * given.smoothing[:, None]
         values, scales = _rounded(graph, name, kernel, _LARGEST_INPUT)
-        inputs = rounded, values, step, scales, zero, Tensor(graph, ""), bias
-        return graph.operator("MatMulIntegerToFloat", *inputs, domain="com.microsoft")
+        inputs = [rounded, values, step, scales, zero, Tensor(graph, "")]
+        inputs += [bias] if given.apart is None else []
+        found = graph.operator("MatMulIntegerToFloat", *inputs, domain="com.microsoft")
+        return found if given.apart is None else found + bias
 
     def heads(self, x, layers, num_heads):
         # One by one: weights side by side would be copies.

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
+# One channel of so many is computed apart, if inputs are not smoothed.
+_APART = 64
 # Larger inputs are cut off. With the largest input as the end of the range, steps are so wide that
 # a score is off by three times as much.
 _PERCENTILE = 99.995
@@ -28,11 +30,13 @@ class InputRange:
         smoothing: [K] float32; None divides by nothing. The weights are multiplied by it, so that
             channels with large inputs do not make the steps of the others wide (Xiao et al. 2023,
             "SmoothQuant").
+        apart: channels, integers, whose products are computed in float32 instead.
     """
 
     low: float
     high: float
     smoothing: np.ndarray | None = None
+    apart: np.ndarray | None = None
 
     def steps(self) -> dict[str, np.ndarray]:
         """The width of a step, [] float32, and the uint8 that means 0, []."""
@@ -44,17 +48,21 @@ class InputRange:
 def fit(inputs: np.ndarray, weights: np.ndarray | None = None) -> InputRange:
     """The range of rows of inputs [M, K].
 
-    `weights` [K] are the largest of each channel, in all products of these inputs; None smoothes
-    nothing.
+    `weights` [K] are the largest of each channel, in all products of these inputs. None smoothes
+    nothing, which would take longer; an activation makes a few channels large, which are computed
+    apart.
     """
-    smoothing = None
+    smoothing = apart = None
+    largest = np.abs(inputs).max(axis=0)
     if weights is not None:
-        largest = np.abs(inputs).max(axis=0)
         smoothing = np.sqrt(np.maximum(largest, 1e-4) / np.maximum(weights, 1e-4))
         smoothing = (smoothing / np.exp(np.log(smoothing).mean())).astype(np.float32)
         inputs = inputs / smoothing
+    elif count := len(largest) // _APART:
+        apart = np.sort(np.argsort(largest)[-count:])
+        inputs = np.delete(inputs, apart, axis=1)
     low, high = np.percentile(inputs, (100 - _PERCENTILE, _PERCENTILE))
-    return InputRange(min(float(low), 0.0), max(float(high), 0.0), smoothing)
+    return InputRange(min(float(low), 0.0), max(float(high), 0.0), smoothing, apart)
 
 
 def logits_are_small(ranges: Mapping[str, InputRange]) -> bool:

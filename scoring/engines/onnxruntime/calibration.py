@@ -80,12 +80,12 @@ def _ranges(engine, rows) -> dict[tuple[str, ...], InputRange]:
     for names, kept in inputs.items():
         kernels = [arrays[n] if n.endswith("kernel") else arrays[n].T for n in names]
         largest = np.max([np.abs(kernel).max(axis=1) for kernel in kernels], axis=0)
-        # What an activation made has no channels that are large for all tokens.
-        is_smooth = names[0].endswith("feed_forward/output/kernel")
-        ranges[names] = fit(np.concatenate(kept), None if is_smooth else largest)
+        of_activation = names[0].endswith("feed_forward/output/kernel")
+        ranges[names] = fit(np.concatenate(kept), None if of_activation else largest)
         if engine.config.output_table in names:
             highest = [(part @ kernels[0] + arrays["head/bias"]).max(axis=1) for part in kept]
-            ranges[LOGITS,] = fit(np.concatenate(highest))
+            low, high = (float(f(np.concatenate(highest))) for f in (np.min, np.max))
+            ranges[LOGITS,] = InputRange(low, high)
     return ranges
 
 
