@@ -21,7 +21,7 @@ class AutoencoderEngine(OnnxEngine):
     gives_scores = False
 
     def _make_network(self, pll_variant, rounded):
-        given = self.config, self._arrays, self.normalizer, rounded, self._ranges
+        given = self.config, self._arrays, self.normalizer, rounded, self.ranges
         return AutoencoderNetwork(*given)
 
     def token_scores(self):

@@ -60,12 +60,12 @@ class OnnxEngine(Engine):
         self._vocabulary: Any = tokenizer and tokenizer.vocabulary
         self._arrays, self._lock = model.arrays, threading.Lock()
         self._sessions: dict[str, Session] = {}
-        self._ranges: dict[str, InputRange] = {}
+        self.ranges: dict[str, InputRange] = {}
         if precision in ("int8", "auto") and device == "cpu" and has_vnni():
             with nullcontext() if precision == "int8" else suppress(InputError):
-                self._ranges = self._light.ranges(model.arrays)
-        if precision == "auto" or self._ranges:
-            self.precision = INT8_FIXED if self._ranges else "float32"
+                self.ranges = self._light.ranges(model.arrays)
+        if precision == "auto" or self.ranges:
+            self.precision = INT8_FIXED if self.ranges else "float32"
         self._network = self._make_network(pll_variant, rounded=self.precision.startswith("int8"))
         self.scores_first_token = not MODEL_TYPES.load(self.config.model_type).predicts_next
         # The begin token of a uniLM sees no other token.

@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 
 import tta
@@ -27,6 +28,7 @@ from tta.scoring.engines.onnxruntime import engine as engines
 from tta.scoring.engines.onnxruntime.calibration import write_light
 from tta.scoring.engines.onnxruntime.loading import engine_class, load_onnx
 from tta.scoring.engines.onnxruntime.session import Session
+from tta.scoring.exports.formats import export_folder
 
 TEXTS = ["the cat sat on the mat.", "a dog", "", "the", "the cats ran home 'quickly' the dog the"]
 SHIPPED = [path.parent for path in (BUILT_IN / LIGHT, *sorted(PRETRAINED.glob(f"*/{LIGHT}")))]
@@ -299,7 +301,7 @@ def test_small_logits_need_no_maximum(ranges, is_small):
 
 def test_the_built_in_model_takes_no_maximum_and_has_no_probability_above_1():
     lm = tta.load(engine="onnxruntime", precision="int8")
-    assert logits_are_small(lm.engine._ranges)
+    assert logits_are_small(lm.engine.ranges)
     texts = ["the " * 40, "new york new york new york", "it was it was it was it was it was"]
     exact = tta.load(engine="onnxruntime").score_tokens(texts)
     for one, other in zip(lm.score_tokens(texts), exact, strict=True):
@@ -313,3 +315,16 @@ def test_the_index_is_json_that_names_all_weights():
     config = load_model(BUILT_IN, build=Arrays).config
     assert {*index["arrays"]} == {name for name, _ in named(config.weights)}
     assert "tensorflow" not in sys.modules
+
+
+def test_an_export_in_int8_has_the_scores_of_the_engine(directory, tmp_path):
+    lm = tta.load(directory, engine="onnxruntime", precision="int8", unknown="model")
+    if lm.model_type == "bilm":  # its export scores one masked token
+        return
+    signature = export_folder(lm, tmp_path / "out", "onnx", "token", "mean")
+    assert "|precision:int8-fixed|engine:onnxruntime|" in signature
+    ids = np.array([[3, *lm.tokenizer.encode([TEXTS[1]])[0], 1]], np.int32)
+    given = {"input_ids": ids, "padding_mask": ids >= 0, "wanted": ids >= 5}
+    session = onnxruntime.InferenceSession(tmp_path / "out/scores.onnx")
+    (found,) = session.run(None, given | {"characters": np.zeros((*ids.shape, 1), np.int32)})
+    np.testing.assert_allclose(found.sum(), lm.score([TEXTS[1]])[0], atol=1e-4)
