@@ -20,11 +20,9 @@ class Kit(Protocol):
     """As in `keras.ops`: where, equal, maximum, concatenate, transpose, cumsum, clip, any, max,
     sum, exp, log, pad (with zeros or False), softmax (of the last axis), take (axis 0 if none is
     given).
-
-    Attributes:
-        small_logits: whether exponentials of logits are known to be finite, and their sums not 0.
     """
 
+    # Whether exponentials of logits are known to be finite, and their sums to be above 0.
     small_logits: bool = False
 
     def first(self, table: Any, count: Any) -> Any:

@@ -108,7 +108,7 @@ def write_logits(lm: Any, path: Path) -> None:
 
     It reads "input_ids" and "attention_mask" [B, T] int64, and gives "logits" [B, T, V] float32.
     """
-    config, (k, w) = lm.config, started(lm.config, lm.engine.weights(), None)
+    config, (k, w) = lm.config, started(lm.config, lm.engine.weights())
     graph, encode = w.graph, MODEL_TYPES.load(config.model_type).part("encoder")
     ids, mask = (graph.input(name, np.int64, TOKENS) for name in ("input_ids", "attention_mask"))
     found = encode(k, w.of("encoder"), config, ids, ~k.equal(mask, 0))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tta.modeling.config.base import read_config
-from tta.modeling.formats.light import LightFile
+from tta.modeling.formats.onnx.light import LightFile
 from tta.modeling.formats.parts import load_part, part_of
 from tta.modeling.kits.onnx.graph import Tensor
 from tta.modeling.kits.onnx.ranges import LOGITS, InputRange, fit

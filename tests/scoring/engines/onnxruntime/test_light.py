@@ -13,8 +13,8 @@ from tests.commands import python
 from tests.tiny import CONFIG, TOKENS, of_family
 from tta.errors import InputError
 from tta.modeling.config.weights import named
-from tta.modeling.formats.light import LightFile
 from tta.modeling.formats.model_directory import load_model, save_model
+from tta.modeling.formats.onnx.light import LightFile
 from tta.modeling.formats.parts import part_of
 from tta.modeling.formats.trained_models import BUILT_IN, PRETRAINED
 from tta.modeling.kits.onnx import graph as graphs
