@@ -252,8 +252,12 @@ def twin(x, given):
     zero = np.clip(np.rint(-given.low / width), 0, 255)
     inputs = (np.clip(np.rint(x / smoothing / width) + zero, 0, 255) - zero) * width
     kernel = KERNEL * smoothing[:, None].astype(np.float64)
+    apart = 0.0
+    if given.apart is not None:
+        apart = x[:, given.apart].astype(np.float64) @ kernel[given.apart]
+        kernel[given.apart] = 0
     scales = np.abs(kernel).max(axis=0) / 127
-    return inputs @ (np.rint(kernel / scales) * scales) + BIAS
+    return apart + inputs @ (np.rint(kernel / scales) * scales) + BIAS
 
 
 @pytest.mark.parametrize(
@@ -263,8 +267,9 @@ def twin(x, given):
         fit(ROWS),
         InputRange(0.0, 4.0),  # all below 0 is cut off, and all above 4
         InputRange(0.0, 0.0),
+        InputRange(-1.0, 1.3, apart=np.array([0, 3])),
     ],
-    ids=["smoothed", "not smoothed", "one side", "nothing"],
+    ids=["smoothed", "not smoothed", "one side", "nothing", "apart"],
 )
 def test_the_fused_product(given):
     graph, arrays = Graph(), {"a/kernel": KERNEL, "a/bias": BIAS}
@@ -328,3 +333,12 @@ def test_an_export_in_int8_has_the_scores_of_the_engine(directory, tmp_path):
     session = onnxruntime.InferenceSession(tmp_path / "out/scores.onnx")
     (found,) = session.run(None, given | {"characters": np.zeros((*ids.shape, 1), np.int32)})
     np.testing.assert_allclose(found.sum(), lm.score([TEXTS[1]])[0], atol=1e-4)
+
+
+def test_the_channels_that_are_largest_are_apart():
+    rows = np.random.default_rng(0).uniform(0, 1, (50, 131))
+    rows[7, [3, 100]] = 90, 80
+    found = fit(rows)
+    assert found.apart is not None
+    assert found.apart.tolist() == [3, 100]
+    assert 0.9 < found.high < 1
