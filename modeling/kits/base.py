@@ -19,11 +19,10 @@ class Weights(Protocol):
 class Kit(Protocol):
     """As in `keras.ops`: where, equal, maximum, concatenate, transpose, cumsum, clip, any, max,
     sum, exp, log, pad (with zeros or False), softmax (of the last axis), take (axis 0 if none is
-    given).
+    given), small_logits (whether exponentials of logits are finite and their sums above 0).
     """
 
-    # Whether exponentials of logits are known to be finite, and their sums to be above 0.
-    small_logits: bool = False
+    small_logits: bool
 
     def first(self, table: Any, count: Any) -> Any:
         """The first `count` rows of a table; an error if it has fewer."""

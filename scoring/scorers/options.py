@@ -170,8 +170,7 @@ class RerankOptions(ScoreOptions):
     """How a model scores hypotheses for reranking.
 
     Only differences between scores matter there, so the default is the learned normalizer if the
-    model has one, and int8 where it is fast and exact enough.
+    model has one.
     """
 
-    precision: Precision = setting("auto", _PRECISION)
     normalizer: Normalizer = setting("auto", _NORMALIZER)

@@ -1,7 +1,6 @@
 """`light.safetensors`: graphs, ranges for int8 and an index are used where they belong alone."""
 
 import json
-import sys
 
 import numpy as np
 import onnx
@@ -319,7 +318,6 @@ def test_the_index_is_json_that_names_all_weights():
     assert json.loads(json.dumps(index)) == index
     config = load_model(BUILT_IN, build=Arrays).config
     assert {*index["arrays"]} == {name for name, _ in named(config.weights)}
-    assert "tensorflow" not in sys.modules
 
 
 def test_an_export_in_int8_has_the_scores_of_the_engine(directory, tmp_path):
