@@ -23,6 +23,8 @@ FLAGS = flags.FLAGS
 
 # Engine -> the name in the results, and its precisions.
 NAMES = {"onnxruntime": "light", "tensorflow": "tensorflow"}
+# Whose CPU time in float32 is divided by that in int8.
+PAIRED = [("small", "exact"), ("small", "learned"), ("cloze-base", "exact")]
 HAS = {"onnxruntime": ("float32", "int8"), "tensorflow": PRECISIONS}
 
 FIRST = """
@@ -30,7 +32,8 @@ import time
 start = time.time()
 import resource, sys, tta
 tta.load(engine=sys.argv[1]).score(["the cat sat on the mat"])
-print(time.time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+usage = resource.getrusage(resource.RUSAGE_SELF)
+print(time.time() - start, usage.ru_maxrss / 1024, time.process_time())
 """
 
 BEST = """
@@ -53,6 +56,24 @@ LISTS = """
 engine, precision, normalizer = options
 lm = tta.load(engine=engine, precision=precision, normalizer=normalizer)
 print(best(lambda: lm.score(texts)))
+"""
+
+# One after the other in one process, so that what else runs slows down both.
+PAIRS = """
+import statistics
+model, normalizer = options
+first, second = (
+    tta.load(model, engine="onnxruntime", normalizer=normalizer, precision=precision)
+    for precision in ("float32", "int8")
+)
+
+def seconds(lm):  # of CPU
+    start = time.process_time()
+    lm.score(texts)
+    return time.process_time() - start
+
+pairs = [(seconds(first), seconds(second)) for _ in range(8)][1:]
+print(statistics.median(one / other for one, other in pairs))
 """
 
 NAR = """
@@ -91,7 +112,12 @@ def results() -> dict[str, float]:
         if engine == "tensorflow":
             found["install_mb_tensorflow"] = measure(python, SIZE)[0]
         first = measure(python, FIRST, engine)
-        found[f"first_score_s_{name}"], found[f"rss_mb_{name}"] = first
+        keys = "first_score_s", "rss_mb", "first_score_cpu_s"
+        found |= {f"{key}_{name}": value for key, value in zip(keys, first, strict=True)}
+        if engine == "onnxruntime":
+            for model, normalizer in PAIRED:
+                key = f"cpu_ratio_int8_{model}_{normalizer}"
+                (found[key],) = measure(python, BEST + PAIRS, model, normalizer, 200, text)
         for precision in HAS[engine]:
             for normalizer in ("exact", "learned"):
                 for count in (50, 1000):

@@ -7,12 +7,11 @@
 import re
 import sys
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors.numpy import save
 
 from tta.atomic import whole_file
 from tta.checked_files import read_tensors
@@ -45,20 +44,22 @@ def has_checkpoints(directory: Path) -> bool:
 
 def write_checkpoint(path: Path, arrays: dict[str, np.ndarray]) -> None:
     """Writes a checkpoint, which appears when it is complete; its folder is made if needed."""
+    from safetensors.numpy import save
+
     path.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(path) as file:
-        file.write(save(arrays | {_CHECKSUM: _checksum(arrays)}))
+        file.write(save(arrays | {_CHECKSUM: checksum(arrays)}))
 
 
 def read_checkpoint(path: Path) -> dict[str, np.ndarray]:
     """The arrays of a checkpoint; InputError if it is missing or damaged."""
     arrays = read_tensors(path)
-    if not np.array_equal(arrays.pop(_CHECKSUM, None), _checksum(arrays)):
+    if not np.array_equal(arrays.pop(_CHECKSUM, None), checksum(arrays)):
         raise InputError("damaged: its checksum is wrong", path)
     return arrays
 
 
-def _checksum(arrays):
+def checksum(arrays: Mapping[str, np.ndarray]) -> np.ndarray:
     """CRC-32 of names, types, shapes and values: [1] uint32."""
     value = 0
     for name, array in sorted(arrays.items()):

@@ -3,11 +3,11 @@
 import contextlib
 import io
 import math
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, Protocol, TypeAlias
 
-import h5py
 import numpy as np
 
 from tta.atomic import whole_file
@@ -60,6 +60,8 @@ def save_weights(
     for name, array in arrays.items():
         if not np.isfinite(array).all():
             raise InputError(f"weight {name} holds values that {dtype} cannot hold", path)
+    import h5py
+
     # Written to memory first: on a full disk, HDF5 leaves a broken file without an error.
     content = io.BytesIO()
     with _new_file(content) as file:
@@ -75,6 +77,8 @@ def save_weights(
 
 def _new_file(content):
     """A file in memory, without times. This format also has checksums of its own structures."""
+    import h5py
+
     access = h5py.h5p.create(h5py.h5p.FILE_ACCESS)
     access.set_fileobj_driver(h5py.h5fd.fileobj_driver, content)
     access.set_libver_bounds(h5py.h5f.LIBVER_V110, h5py.h5f.LIBVER_V110)
@@ -84,17 +88,32 @@ def _new_file(content):
 
 def _without_times(kind):
     """Properties of a new file or group that does not record when it is made."""
+    import h5py
+
     properties = h5py.h5p.create(kind)
     properties.set_obj_track_times(False)
     return properties
 
 
-def load_weights(model: HasWeights, path: Path | str) -> dict[str, Any]:
+def load_weights(
+    model: HasWeights, path: Path | str, index: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """Assigns every weight from a file of `save_weights`; returns the `fingerprints` stored in it.
+
+    With the `index` of this very file, h5py, which takes long to import, is not needed.
 
     Raises:
         InputError: the file is missing, is damaged or does not fit the model.
     """
+    check_regular(path)
+    if index is not None and Path(path).exists():
+        content = Path(path).read_bytes()
+        if zlib.crc32(content) == index["crc32"]:
+            arrays = {n: _Chunked(content, *one) for n, one in index["arrays"].items()}
+            assign_weights(model, arrays, path)
+            return index["fingerprints"]
+    import h5py
+
     values = {}
 
     def collect(name, item):
@@ -113,6 +132,42 @@ def load_weights(model: HasWeights, path: Path | str) -> dict[str, Any]:
             if not isinstance(value, str):
                 raise InputError(f"the attribute {name} must be text", path)
     return fingerprints
+
+
+def weights_index(path: Path | str) -> dict[str, Any]:
+    """Where the arrays of a file of `save_weights` are in it, and the file's CRC-32, for JSON."""
+    import h5py
+
+    arrays = {}
+
+    def collect(name, item):
+        if isinstance(item, h5py.Dataset):
+            chunks = map(item.id.get_chunk_info, range(item.id.get_num_chunks()))
+            places = [(*one.chunk_offset, one.byte_offset) for one in chunks]
+            arrays[name] = item.dtype.str, item.shape, item.chunks, places
+
+    with h5py.File(path, "r") as file:
+        file.visititems(collect)
+        fingerprints = dict(file.attrs)
+    crc = zlib.crc32(Path(path).read_bytes())
+    return {"crc32": crc, "fingerprints": fingerprints, "arrays": arrays}
+
+
+class _Chunked:
+    """An array that is in chunks of a file: `places` are where each starts, the last in bytes."""
+
+    def __init__(self, content, dtype, shape, chunk, places):
+        self._content, self._chunk, self._places = content, chunk, places
+        self.dtype, self.shape = np.dtype(dtype), tuple(shape)
+
+    def __getitem__(self, _):
+        found = np.empty(self.shape, self.dtype)
+        for *starts, offset in self._places:
+            ends = [slice(a, a + n) for a, n in zip(starts, self._chunk, strict=True)]
+            part, count = found[tuple(ends)], math.prod(self._chunk)
+            chunk = np.frombuffer(self._content, self.dtype, count, offset).reshape(self._chunk)
+            part[...] = chunk[tuple(map(slice, part.shape))]
+        return found
 
 
 @contextlib.contextmanager
@@ -171,7 +226,7 @@ def assign_weights(model: HasWeights, values: Mapping[str, Any], source: Path | 
             )
         if value.dtype.kind != "f":
             raise InputError(f"weight {name} has type {value.dtype}, not a float type", source)
-        if isinstance(value, h5py.Dataset) and not _is_plain(value):
+        if hasattr(value, "chunks") and not _is_plain(value):
             raise InputError(f"weight {name} is not stored as plain numbers", source)
     model.assign(_finite_values(weights, values, source))
 

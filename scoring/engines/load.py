@@ -42,6 +42,7 @@ def load_engine(
     if engine == "auto":
         engine = "onnxruntime" if device else _chosen(Path(directory), precision)
     if engine == "tensorflow":
+        precision = "float32" if precision == "auto" else precision
         if device is not None:
             raise InputError("device needs engine onnxruntime; TensorFlow takes a GPU by itself")
         load = tensorflow_engine().from_directory

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from onnx import TensorProto
 
 from tta.modeling.functions.heads import log_sum_exp
 from tta.modeling.kits.onnx.graph import Tensor, operator_of
+from tta.modeling.kits.onnx.ranges import InputRange
 from tta.modeling.kits.onnx.weights import Weights
 
 # Weights are from -63 to 63: on processors without VNNI, sums of two products of larger ones, which
@@ -28,17 +28,22 @@ def rounded_product(x: Tensor, name: str, kernel: np.ndarray, bias: Tensor) -> T
     batch.
     """
     graph = x.graph
-    scales = np.maximum(np.abs(kernel).max(axis=0), 1e-30).astype(np.float32) / _LARGEST_WEIGHT
-    values = graph.weight(f"{name}:int8", np.rint(kernel / scales).astype(np.int8))
-    column_scales = graph.weight(f"{name}:scales", scales)
+    values, column_scales = _rounded(graph, name, kernel, _LARGEST_WEIGHT)
     zero = graph.constant(np.uint8(_ZERO))
     largest = graph.operator("ReduceMax", graph.operator("Abs", x), [1], keepdims=0)
     row_scales = graph.operator("Max", largest, 1e-30) * (1.0 / _LARGEST_INPUT)  # [M]
     zeros = graph.operator("Expand", zero, graph.operator("Shape", row_scales))
     rounded = graph.operator("QuantizeLinear", x, row_scales, zeros, axis=0)
     sums = graph.operator("MatMulInteger", rounded, values, zero)
-    sums = graph.operator("Cast", sums, to=TensorProto.FLOAT)
+    sums = graph.operator("Cast", sums, to=np.float32)
     return sums * column_scales * row_scales[:, None] + bias
+
+
+def _rounded(graph, name, kernel, largest):
+    """Weights from -largest to largest, int8, and the scale of each column."""
+    scales = np.maximum(np.abs(kernel).max(axis=0), 1e-30).astype(np.float32) / largest
+    values = graph.weight(f"{name}:int8", np.rint(kernel / scales).astype(np.int8))
+    return values, graph.weight(f"{name}:scales", scales)
 
 
 # That of `tta.modeling.kits.keras`.
@@ -50,14 +55,18 @@ class OnnxKit:
 
     Args:
         epsilon: that of every LayerNorm.
+        small_logits: as in `tta.modeling.functions.kit.Kit`.
     """
 
     where, equal = staticmethod(operator_of("Where")), staticmethod(operator_of("Equal"))
     maximum, softplus = staticmethod(operator_of("Max")), staticmethod(operator_of("Softplus"))
     exp, log = staticmethod(operator_of("Exp")), staticmethod(operator_of("Log"))
 
-    def __init__(self, epsilon: float = 1e-12):
-        self._epsilon = epsilon
+    small_logits = False
+
+    def __init__(self, epsilon: float = 1e-12, small_logits: bool = False):
+        self._epsilon, self.small_logits = epsilon, small_logits
+        self._steps: dict[tuple[str, int], Any] = {}  # of inputs of products that were rounded
 
     def take(self, x: Tensor, indices: Tensor, axis: int = 0):
         return x.graph.operator("Gather", x, indices, axis=axis)
@@ -79,10 +88,10 @@ class OnnxKit:
         return x.graph.operator("Clip", x, np.int64(lowest), np.int64(highest))
 
     def float32(self, x: Tensor):
-        return x.graph.operator("Cast", x, to=TensorProto.FLOAT)
+        return x.graph.operator("Cast", x, to=np.float32)
 
     def integer(self, x: Tensor):
-        return x.graph.operator("Cast", x, to=TensorProto.INT64)
+        return x.graph.operator("Cast", x, to=np.int64)
 
     def transpose(self, x: Tensor, axes: Sequence[int]):
         return x.graph.operator("Transpose", x, perm=axes)
@@ -94,8 +103,8 @@ class OnnxKit:
         return x.graph.operator("ReduceSum", x, [axis], keepdims=int(keepdims))
 
     def any(self, x: Tensor, axis: int, keepdims: bool = False):
-        found = self.max(x.graph.operator("Cast", x, to=TensorProto.INT32), axis, keepdims)
-        return x.graph.operator("Cast", found, to=TensorProto.BOOL)
+        found = self.max(x.graph.operator("Cast", x, to=np.int32), axis, keepdims)
+        return x.graph.operator("Cast", found, to=np.bool_)
 
     def cumsum(self, x: Tensor, axis: int):
         return x.graph.operator("CumSum", x, np.int64(axis))
@@ -139,17 +148,53 @@ class OnnxKit:
 
     def dense(self, rows: Tensor, w: Weights):
         """Product and bias are one operation."""
-        if w.are_rounded:
-            name = f"{w.prefix}kernel"
-            return rounded_product(rows, name, w.arrays[name], w["bias"])
+        name = f"{w.prefix}kernel"
+        if found := self._in_int8(rows, w, name, w.arrays[name], w["bias"]):
+            return found
         return rows.graph.operator("Gemm", rows, w["kernel"], w["bias"])
+
+    def _in_int8(self, x, w, name, kernel, bias):
+        """x kernel + bias, if it is rounded. Notes what is read, for a calibration."""
+        if w.prefix in w.exact:
+            return None
+        of = name.partition("[")[0]
+        x.graph.products.setdefault(of, x)
+        if not w.rounds:
+            return None
+        if of in w.ranges:
+            return self._fused_product(x, name, kernel, bias, w.ranges[of])
+        return rounded_product(x, name, kernel, bias)
+
+    def _fused_product(self, x, name, kernel, bias, given: InputRange):
+        """As `rounded_product`, in one operation: all inputs have one scale, known before.
+
+        Only on processors with VNNI, whose sums have 32 bits.
+        """
+        graph, key = x.graph, (x.name, id(given))
+        if key not in self._steps:
+            step, zero = (graph.weight(f"{name}:{n}", v) for n, v in given.steps().items())
+            if given.smoothing is not None:
+                x = x * graph.weight(f"{name}:smoothing", 1.0 / given.smoothing)
+            self._steps[key] = graph.operator("QuantizeLinear", x, step, zero), step, zero
+        rounded, step, zero = self._steps[key]
+        if given.apart is not None:
+            kernel, own = kernel.copy(), graph.weight(f"{name}:apart", kernel[given.apart])
+            kernel[given.apart] = 0.0
+            bias = graph.operator("Gemm", self.take(x, given.apart, 1), own, bias)
+        if given.smoothing is not None:
+            kernel = kernel * given.smoothing[:, None]
+        values, scales = _rounded(graph, name, kernel, _LARGEST_INPUT)
+        inputs = [rounded, values, step, scales, zero, Tensor(graph, "")]
+        inputs += [bias] if given.apart is None else []
+        found = graph.operator("MatMulIntegerToFloat", *inputs, domain="com.microsoft")
+        return found if given.apart is None else found + bias
 
     def heads(self, x: Tensor, layers: Sequence[Weights], num_heads: int):
         # One by one: weights side by side would be copies.
-        found = []
+        found, rows = [], self.flat(x, layers[0].shape("kernel")[0])
         for w in layers:
-            inputs, outputs = w.shape("kernel")
-            made = self.unflat(self.dense(self.flat(x, inputs), w), x, outputs)
+            _, outputs = w.shape("kernel")
+            made = self.unflat(self.dense(rows, w), x, outputs)
             found.append(self.split_heads(made, num_heads, outputs // num_heads))
         return found
 
@@ -183,8 +228,8 @@ class OnnxKit:
             part = f"[{start}:{stop}]"
             name, rows = name + part, rows[start:stop]
             bias = graph.weight(bias.name + part, graph.weights[bias.name][start:stop])
-        if w.are_rounded:
-            return rounded_product(features, name, rows.T, bias), None
+        if found := self._in_int8(features, w, name, rows.T, bias):
+            return found, None
         return graph.operator("Gemm", features, graph.weight(name, rows), bias, transB=1), None
 
     def _layer_norm(self, x, gamma, beta, outputs=1):
@@ -233,14 +278,14 @@ def best_pieces(
         ids.append(best + np.int64(start))
         highest.append(graph.operator("GatherElements", logits, best, axis=1))
         if with_scores:
-            sums.append(log_sum_exp(k, logits))
+            sums.append(log_sum_exp(k, logits, is_small=k.small_logits))
     logits = k.concatenate(highest, 1)
     part = graph.operator("ArgMax", logits, axis=1)
     found = graph.operator("GatherElements", k.concatenate(ids, 1), part, axis=1)
     scores = None
     if with_scores:
         scores = k.max(logits, 1, keepdims=True) - log_sum_exp(k, k.concatenate(sums, 1))
-    return graph.operator("Cast", found[:, 0], to=TensorProto.INT32), scores
+    return graph.operator("Cast", found[:, 0], to=np.int32), scores
 
 
 def _best_column(x, size):

@@ -5,7 +5,7 @@ B batch, T tokens, D hidden size. Every graph reads "input_ids" [B, T] int32 and
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from tta.modeling.functions.heads import scorer, token_scores
 from tta.modeling.functions.masks import words_of
 from tta.modeling.kits.onnx.graph import Graph, Tensor
 from tta.modeling.kits.onnx.kit import OnnxKit
+from tta.modeling.kits.onnx.ranges import InputRange, logits_are_small
 from tta.modeling.kits.onnx.weights import Weights
 
 TOKENS = ("batch", "tokens")
@@ -31,6 +32,7 @@ class Network:
         pll_variant, normalizer: as in `tta.load`.
         continues_word: [V] bool, whether a piece continues a word; for "within_word_l2r".
         rounded: whether products that round well are computed in int8.
+        ranges: as in `Weights`.
         unk_id: the token that stands for unknown words.
         prices: [C] float32, see `SpellingCosts.prices`. With it, the graphs of scores also read
             "characters" int32, the code points of each token that is scored, padded with 0: [B, T,
@@ -46,6 +48,7 @@ class Network:
     normalizer: str
     continues_word: np.ndarray | None = None
     rounded: bool = False
+    ranges: Mapping[str, InputRange] = field(default_factory=dict)
     unk_id: int = 0
     prices: np.ndarray | None = None
     is_shared: bool = False
@@ -108,7 +111,7 @@ class Network:
         return MODEL_TYPES.load(self.config.model_type).part("encoder")
 
     def _start(self):
-        k, w = started(self.config, self.arrays, ("encoder",) if self.rounded else None)
+        k, w = started(self.config, self.arrays, ("encoder",), self.rounded, self.ranges)
         return k, w, *batch_of(w.graph)
 
     def _wanted(self, w):
@@ -144,17 +147,22 @@ class Network:
         return graph.output("scores", scores)
 
 
-def started(config: Any, arrays: Mapping[str, np.ndarray], rounded: tuple[str, ...] | None):
+def started(
+    config: Any,
+    arrays: Mapping[str, np.ndarray],
+    encoders: tuple[str, ...] = ("encoder",),
+    rounded: bool = False,
+    ranges: Mapping[str, InputRange] | None = None,
+):
     """(kit, weights) of a new graph.
 
-    `rounded` are the encoders in which products that round well are computed in int8, as in the
-    head; None is no part of the model.
+    `encoders` are the encoders of the model. If `rounded`, their products that round well are
+    computed in int8, and so are those of the head; `ranges` are as in `Weights`.
     """
-    exact = None
-    if rounded is not None:
-        exact = [f"{one}/{name}/" for one in rounded for name in config.magnified_products]
-        exact.append("head/transform/")
-    return OnnxKit(config.layer_norm_eps), Weights(Graph(), arrays, exact=exact)
+    exact = [f"{one}/{name}/" for one in encoders for name in config.magnified_products]
+    ranges = ranges or {}
+    kit = OnnxKit(config.layer_norm_eps, rounded and logits_are_small(ranges))
+    return kit, Weights(Graph(), arrays, "", (*exact, "head/transform/"), rounded, ranges)
 
 
 def batch_of(graph: Graph) -> tuple[Tensor, Tensor]:

@@ -1,12 +1,13 @@
 """The weights of a model by name, and the part of them that a layer uses."""
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from tta.modeling.kits.onnx.graph import Graph, Tensor
+from tta.modeling.kits.onnx.ranges import InputRange
 
 
 class Arrays:
@@ -38,23 +39,21 @@ class Weights:
         graph: the graph.
         arrays: {full name: float32 array} of all weights.
         prefix: what the names of these begin with.
-        exact: prefixes of the weights whose products stay float32; those of the others are computed
-            in int8. None is all.
+        exact: prefixes of the weights whose products are float32 in every precision.
+        rounds: whether the products of the others are computed in int8.
+        ranges: {full name: range of the inputs} of products that have one in int8.
     """
 
     graph: Graph
     arrays: Mapping[str, np.ndarray]
     prefix: str = ""
-    exact: Collection[str] | None = None
+    exact: Collection[str] = ()
+    rounds: bool = False
+    ranges: Mapping[str, InputRange] = field(default_factory=dict)
 
     def of(self, layer: str) -> "Weights":
         """The weights of a part."""
-        return Weights(self.graph, self.arrays, f"{self.prefix}{layer}/", self.exact)
-
-    @property
-    def are_rounded(self) -> bool:
-        """Whether the product with the kernel is computed in int8."""
-        return self.exact is not None and self.prefix not in self.exact
+        return replace(self, prefix=f"{self.prefix}{layer}/")
 
     def shape(self, name: str) -> tuple[int, ...]:
         """The shape of a weight."""

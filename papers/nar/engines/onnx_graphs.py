@@ -5,7 +5,7 @@ N heads, H = D / N, S keys.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from tta.modeling.functions.heads import (
 from tta.modeling.kits.onnx.graph import Graph
 from tta.modeling.kits.onnx.kit import best_pieces
 from tta.modeling.kits.onnx.language_model import batch_of, started
+from tta.modeling.kits.onnx.ranges import InputRange
 from tta.papers.nar.functions import latent_inputs, length_log_probabilities, posterior
 
 
@@ -36,12 +37,14 @@ class AutoencoderNetwork:
         arrays: {name: float32 array} of the weights.
         normalizer: as in `tta.load`.
         rounded: whether products that round well are computed in int8.
+        ranges: as in `Network`.
     """
 
     config: Any
     arrays: Mapping[str, np.ndarray]
     normalizer: str
     rounded: bool = False
+    ranges: Mapping[str, InputRange] = field(default_factory=dict)
 
     # Of the encoder.
 
@@ -128,7 +131,8 @@ class AutoencoderNetwork:
         return graph.output("cache_after", k.concatenate([one[None] for one in after], 0))
 
     def _weights(self):
-        return started(self.config, self.arrays, ("encoder", "decoder") if self.rounded else None)
+        encoders = "encoder", "decoder"
+        return started(self.config, self.arrays, encoders, self.rounded, self.ranges)
 
     def _start(self):
         k, w = self._weights()

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from contextlib import nullcontext, suppress
 from typing import Any
 
 import numpy as np
@@ -9,12 +10,15 @@ import numpy as np
 from tta.data.vocabulary.load import AnyTokenizer
 from tta.errors import InputError
 from tta.modeling.config.model_types import MODEL_TYPES
+from tta.modeling.formats.onnx.light import LightFile
 from tta.modeling.kits.onnx.graph import Graph
+from tta.modeling.kits.onnx.ranges import InputRange, has_vnni
 from tta.modeling.kits.onnx.weights import Arrays
 from tta.scoring.engines.base import BatchFunction, Engine, normalizer_of
 from tta.scoring.engines.onnxruntime.session import Session, check_device
 from tta.settings import num_cores
 
+INT8_FIXED = "int8-fixed"  # the precision int8 with fixed ranges, in signatures
 _REPRESENTATIONS = ("context", "embed", "token", "cls", "eos")
 
 
@@ -25,13 +29,15 @@ class OnnxEngine(Engine):
         model: the config and the weights.
         tokenizer: whose ids it takes; None if it has no vocabulary.
         precision, pll_variant, normalizer, device: as in `tta.load`.
+        light: what was made before, of these weights.
 
     Raises:
-        InputError: the model does not have the normalizer or the pseudo-log-likelihood variant, or
-            onnxruntime does not have the device.
+        InputError: the model does not have the normalizer or the pseudo-log-likelihood variant,
+            onnxruntime does not have the device, or ranges for int8 are of other weights.
     """
 
     name = "onnxruntime"
+    session_type: Callable[..., Session] = Session
     predicts_vectors = False
     batches_in_flight = min(num_cores(), 8)  # each takes some 30 MB
     # Smaller batches take no more time, and less memory.
@@ -45,15 +51,22 @@ class OnnxEngine(Engine):
         pll_variant: str = "original",
         normalizer: str = "exact",
         device: str = "cpu",
+        light: LightFile | None = None,
     ):
         check_device(device)
-        self._device = device
+        self._device, self._light = device, light or LightFile({})
         self.config, self.tokenizer, self.precision = model.config, tokenizer, precision
         self.normalizer = normalizer_of(model.config, normalizer)
         self._vocabulary: Any = tokenizer and tokenizer.vocabulary
         self._arrays, self._lock = model.arrays, threading.Lock()
         self._sessions: dict[str, Session] = {}
-        self._network = self._make_network(pll_variant, rounded=precision == "int8")
+        self.ranges: dict[str, InputRange] = {}
+        if precision in ("int8", "auto") and device == "cpu" and has_vnni():
+            with nullcontext() if precision == "int8" else suppress(InputError):
+                self.ranges = self._light.ranges(model.arrays)
+        if precision == "auto" or self.ranges:
+            self.precision = INT8_FIXED if self.ranges else "float32"
+        self._network = self._make_network(pll_variant, rounded=self.precision.startswith("int8"))
         self.scores_first_token = not MODEL_TYPES.load(self.config.model_type).predicts_next
         # The begin token of a uniLM sees no other token.
         names = [name for name in _REPRESENTATIONS if name != "cls" or self.scores_first_token]
@@ -78,6 +91,16 @@ class OnnxEngine(Engine):
             return self._of_tokens(self._network.embeddings)
         return self._states(representation)
 
+    def usual(self) -> list[BatchFunction]:
+        """What it is mostly used for, as functions of a batch."""
+        scores = [self.token_scores()] if self.gives_scores else []
+        return [*scores, self.token_vectors("context")]
+
+    @property
+    def graphs(self) -> dict[str, bytes]:
+        """{key: graph} of what was asked for until now."""
+        return {session.key: session.graph for session in self._sessions.values()}
+
     def _states(self, representation: str) -> BatchFunction:
         """As `token_vectors`, for one that is made of the last layer's output."""
         return self._of_tokens(self._network.states)
@@ -91,5 +114,6 @@ class OnnxEngine(Engine):
         """The session of the graph that a method of the network makes, when it is first used."""
         with self._lock:
             if make.__name__ not in self._sessions:
-                self._sessions[make.__name__] = Session(make(), self._device)
+                given = make(), self._device, self._light.graph
+                self._sessions[make.__name__] = self.session_type(*given)
             return self._sessions[make.__name__]

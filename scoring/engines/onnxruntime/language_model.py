@@ -25,7 +25,7 @@ class LanguageModelEngine(OnnxEngine):
         within_word = pll_variant == "within_word_l2r"
         continues = self._vocabulary.continues_word if within_word else None
         given = self.config, self._arrays, pll_variant, self.normalizer, continues, rounded
-        return Network(*given, is_shared=True)
+        return Network(*given, self.ranges, is_shared=True)
 
     def token_scores(self):
         if self._network.masks_tokens:

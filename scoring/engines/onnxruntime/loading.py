@@ -1,9 +1,11 @@
 """Loads a model for onnxruntime."""
 
 from pathlib import Path
+from typing import Any
 
 from tta.errors import InputError, install
 from tta.modeling.config.model_types import MODEL_TYPES
+from tta.modeling.formats.onnx.light import LightFile
 from tta.modeling.formats.parts import load_part
 from tta.modeling.kits.onnx.weights import Arrays
 from tta.scoring.engines.base import lacks
@@ -38,5 +40,11 @@ def load_onnx(
         raise InputError("precision bfloat16 needs engine tensorflow; onnxruntime has int8")
     model = load_part(directory, part, build=build)
     tokenizer = tokenizer_in(directory, model.config)
-    engine = MODEL_TYPES.load(model.config.model_type).engine("onnxruntime") or LanguageModelEngine
-    return engine(model, tokenizer, precision, pll_variant, normalizer, device)
+    light = LightFile.of(directory)
+    engine = engine_class(model.config)
+    return engine(model, tokenizer, precision, pll_variant, normalizer, device, light)
+
+
+def engine_class(config: Any) -> Any:
+    """The `OnnxEngine` of models with a `ModelConfig`."""
+    return MODEL_TYPES.load(config.model_type).engine("onnxruntime") or LanguageModelEngine
