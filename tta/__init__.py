@@ -94,8 +94,7 @@ def load(
             overlapping windows; "refuse" raises an InputError.
         batch_tokens: tokens in one batch, padding included; None is the model's own choice.
         precision: of matrix products: "float32", or "bfloat16" (TensorFlow) or "int8"
-            (onnxruntime), which round scores; "auto" is int8 if the model was calibrated for it and
-            the processor computes it fast, else float32.
+            (onnxruntime), which round scores.
         engine: what runs the model: "tensorflow"; "onnxruntime", which starts sooner; "auto" is
             onnxruntime if it runs the model and there is no GPU. `lm.model` loads TensorFlow.
         device: where onnxruntime computes, with a build of it for that; None is the CPU.

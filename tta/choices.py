@@ -26,9 +26,8 @@ Normalizer = Literal["auto", "exact", "learned"]
 # either way.
 DTYPE_POLICIES = {"float32": "float32", "bfloat16": "mixed_bfloat16"}
 PRECISIONS = tuple(DTYPE_POLICIES)
-# int8: weights and inputs of products are rounded to 8 bits. Only onnxruntime has it. auto is int8
-# if the model was calibrated for it and the processor computes it fast, else float32.
-Precision = Literal["float32", "bfloat16", "int8", "auto"]
+# int8: weights and inputs of products are rounded to 8 bits. Only onnxruntime has it.
+Precision = Literal["float32", "bfloat16", "int8"]
 SCORING_PRECISIONS = get_args(Precision)
 
 # What runs a neural model; auto chooses (docs/scoring.md).

@@ -9,15 +9,12 @@ import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tta.data.text.encodings import check_first_line, check_line
 from tta.data.text.files import STANDARD_STREAM, PipeReader, open_input, open_pipe, shown_path
 from tta.data.text.tables import column_cells, delimiter_of
 from tta.errors import InputError
-
-if TYPE_CHECKING:
-    from tqdm import tqdm
 
 # Longer lines are refused: reading one would take unbounded memory.
 MAX_LINE_BYTES = 1 << 20
@@ -255,7 +252,7 @@ def print_notes(reader: TextReader) -> None:
         print(f"note: {note}", file=sys.stderr)
 
 
-def bytes_bar(reader: TextReader, what: str) -> "tqdm[Any]":
+def bytes_bar(reader: TextReader, what: str) -> Any:
     """A progress bar over the bytes of a reader, on standard error if it is a terminal."""
     from tqdm import tqdm  # takes long to import
 

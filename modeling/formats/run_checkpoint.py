@@ -7,7 +7,7 @@
 import re
 import sys
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -48,18 +48,18 @@ def write_checkpoint(path: Path, arrays: dict[str, np.ndarray]) -> None:
 
     path.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(path) as file:
-        file.write(save(arrays | {_CHECKSUM: checksum(arrays)}))
+        file.write(save(arrays | {_CHECKSUM: _checksum(arrays)}))
 
 
 def read_checkpoint(path: Path) -> dict[str, np.ndarray]:
     """The arrays of a checkpoint; InputError if it is missing or damaged."""
     arrays = read_tensors(path)
-    if not np.array_equal(arrays.pop(_CHECKSUM, None), checksum(arrays)):
+    if not np.array_equal(arrays.pop(_CHECKSUM, None), _checksum(arrays)):
         raise InputError("damaged: its checksum is wrong", path)
     return arrays
 
 
-def checksum(arrays: Mapping[str, np.ndarray]) -> np.ndarray:
+def _checksum(arrays):
     """CRC-32 of names, types, shapes and values: [1] uint32."""
     value = 0
     for name, array in sorted(arrays.items()):

@@ -109,7 +109,7 @@ def load_weights(
     if index is not None and Path(path).exists():
         content = Path(path).read_bytes()
         if zlib.crc32(content) == index["crc32"]:
-            arrays = {n: _Chunked(content, *one) for n, one in index["arrays"].items()}
+            arrays = {n: _from_chunks(content, *one) for n, one in index["arrays"].items()}
             assign_weights(model, arrays, path)
             return index["fingerprints"]
     import h5py
@@ -153,21 +153,14 @@ def weights_index(path: Path | str) -> dict[str, Any]:
     return {"crc32": crc, "fingerprints": fingerprints, "arrays": arrays}
 
 
-class _Chunked:
-    """An array that is in chunks of a file: `places` are where each starts, the last in bytes."""
-
-    def __init__(self, content, dtype, shape, chunk, places):
-        self._content, self._chunk, self._places = content, chunk, places
-        self.dtype, self.shape = np.dtype(dtype), tuple(shape)
-
-    def __getitem__(self, _):
-        found = np.empty(self.shape, self.dtype)
-        for *starts, offset in self._places:
-            ends = [slice(a, a + n) for a, n in zip(starts, self._chunk, strict=True)]
-            part, count = found[tuple(ends)], math.prod(self._chunk)
-            chunk = np.frombuffer(self._content, self.dtype, count, offset).reshape(self._chunk)
-            part[...] = chunk[tuple(map(slice, part.shape))]
-        return found
+def _from_chunks(content, dtype, shape, chunk, places):
+    """An array in chunks of a file: `places` are where each starts in the array, and its byte."""
+    found, count = np.empty(shape, dtype), math.prod(chunk)
+    for *starts, offset in places:
+        part = found[tuple(slice(a, a + n) for a, n in zip(starts, chunk, strict=True))]
+        values = np.frombuffer(content, dtype, count, offset).reshape(chunk)
+        part[...] = values[tuple(map(slice, part.shape))]
+    return found
 
 
 @contextlib.contextmanager

@@ -86,7 +86,7 @@ def log_softmax(
     # token takes the same time in a small batch as in a large one.
     for start, stop in k.parts(num_pieces):
         logits, weights = k.logits(features, w, table, bias, start, stop)
-        found.append(log_sum_exp(k, logits, weights, entries - start, stop - start, k.small_logits))
+        found.append(log_sum_exp(k, logits, weights, entries - start, stop - start))
     others = log_sum_exp(k, k.concatenate(found, 1))[:, 0]
     # The target has the same logit in the sum, whose products may be rounded: a probability near 1
     # is exact, and none is above 1.
@@ -99,15 +99,14 @@ def log_sum_exp(
     weights: Array | None = None,
     left_out: Array | None = None,
     size: int | None = None,
-    is_small: bool = False,
 ):
     """log sum weights * exp(logits) over the last axis, in float32: [M, P] -> [M, 1].
 
     `weights` [P] are 1 if None. `left_out` [M] is an entry of each row that is left out, if it is
-    one of 0 to P - 1; `size` is P then. Logits that are `is_small` need no maximum.
+    one of 0 to P - 1; `size` is P then.
     """
-    highest = None if is_small else k.float32(k.max(logits, -1, keepdims=True))
-    exponentials = k.exp(k.float32(logits) if highest is None else k.float32(logits) - highest)
+    highest = 0.0 if k.small_logits else k.float32(k.max(logits, -1, keepdims=True))
+    exponentials = k.exp(k.float32(logits) - highest)
     ones = weights is None
     total = k.sum(exponentials, -1) if ones else k.flat(exponentials @ weights[:, None])
     if left_out is not None:
@@ -116,8 +115,7 @@ def log_sum_exp(
         value = k.pick(exponentials, entry)
         value = k.where(is_here, value if ones else value * k.take(weights, entry), 0.0)
         total = k.maximum(total - value, 1e-30)  # rounding may leave nothing
-    found = k.log(total)[:, None]
-    return found if highest is None else highest + found
+    return highest + k.log(total)[:, None]
 
 
 def scores_where(

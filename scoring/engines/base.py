@@ -53,7 +53,7 @@ class Engine(ABC):
         batches_in_flight: the number of batches to work on at the same time.
         batch_tokens: the number of tokens in a batch, padding included, if the options give none.
         vector_sizes: {representation: D}, the default first. See `TextModel.encode`.
-        ranges: of the inputs of products, see `OnnxEngine`; other engines have none.
+        ranges: of the inputs of products in int8, as in `Network`.
         is_shared: whether a caller has `model`, and may have changed the weights.
         in_tensorflow: loads the model again, as a `TensorFlowEngine`; None if this is one, or if
             the model is in no directory.
@@ -70,7 +70,7 @@ class Engine(ABC):
     batches_in_flight: int
     batch_tokens: int = 4096
     vector_sizes: Mapping[str, int]
-    ranges: Mapping[str, Any] = {}
+    ranges: Mapping[str, np.ndarray] | None = None
     is_shared: bool = False
     in_tensorflow: Callable[[], "Engine"] | None = None
 

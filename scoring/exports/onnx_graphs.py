@@ -69,7 +69,6 @@ def write(lm: Any, folder: Path, **_: str) -> str:
         lm.engine.weights(),
         "original",
         lm.normalizer,
-        rounded=lm.engine.precision.startswith("int8"),
         ranges=lm.engine.ranges,
         unk_id=lm.tokenizer.vocabulary.unk_id,
         prices=character_prices(lm),

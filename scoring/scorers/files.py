@@ -25,11 +25,10 @@ from tta.data.text.lines import (
 from tta.data.text.tables import row_writer
 from tta.errors import InputError
 from tta.modeling.formats.trained_models import find_directory
-from tta.names import LIGHT, POOLING, VOCABULARY
-from tta.scoring.engines.load import load_engine
+from tta.names import POOLING
+from tta.scoring.engines.load import check_installed
 from tta.scoring.scorers.config import ROW_FIELDS, CalibrateConfig, FitPoolingConfig, ScoreConfig
 from tta.scoring.scorers.inference.reading import MAX_TEXTS, NEARLY_ALL, language_notes
-from tta.scoring.scorers.inference.runtime import UNLIMITED
 from tta.scoring.scorers.inference.shards import Shard, Shards, shard_writer
 from tta.scoring.scorers.inference.stream import Block, read_blocks, score_stream
 from tta.scoring.scorers.pooling import fit_pooling
@@ -209,30 +208,19 @@ def _token_fields(lm, sentences, config):
 
 
 def calibrate_on_files(config: CalibrateConfig) -> Path:
-    """Calibrates a model for int8 on a sample of the lines, see `write_light`.
-
-    Returns the path of the file.
+    """Calibrates a model for int8 on a sample of the lines. Returns the path of the file.
 
     Raises:
-        InputError: the model or the text is missing or malformed, onnxruntime does not run the
-            model, or the file cannot be written.
+        InputError: the text is missing or malformed; or as `write_light`.
     """
-    directory, reader = find_directory(config.model), TextReader(expand_globs(config.input_file))
-    engine = load_engine(directory, "onnxruntime", "float32", "original", "exact")
-    if engine.tokenizer is None:
-        raise InputError(f"the model has no {VOCABULARY}", directory)
+    directory = find_directory(config.model)
+    check_installed("onnxruntime")
     from tta.scoring.engines.onnxruntime.calibration import NUM_SENTENCES, write_light
 
+    reader = TextReader(expand_globs(config.input_file))
     texts = sample_lines(reader, NUM_SENTENCES, config.seed)
     print_notes(reader)
-    vocabulary: Any = engine.tokenizer.vocabulary
-    longest = (engine.config.max_position_embeddings or UNLIMITED) - 2
-    rows = [
-        np.array([vocabulary.bos_id, *ids[:longest], vocabulary.eos_id], np.int32)
-        for ids in engine.tokenizer.encode(texts)
-    ]
-    write_light(directory, rows)
-    return Path(directory) / LIGHT
+    return write_light(directory, texts)
 
 
 def fit_pooling_on_files(config: FitPoolingConfig, **load_options: Any) -> Path:

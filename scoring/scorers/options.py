@@ -1,7 +1,7 @@
 """Settings that the commands with a model share: which model, and how it reads text."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from tta.choices import (
@@ -93,14 +93,6 @@ class SeveralModels(Config):
         return [] if NO_MODEL in names else names
 
 
-_PRECISION = (
-    "Precision of the model's matrix products. bfloat16 is faster on hardware that supports it, "
-    "and rounds scores; it needs TensorFlow. int8 rounds scores too, and needs onnxruntime. auto: "
-    "int8 if the model was calibrated for it (tta calibrate) and the processor has VNNI, else "
-    "float32 (docs/scoring.md). Models without matrix products, such as n-grams, ignore it."
-)
-
-
 @dataclass(frozen=True, kw_only=True)
 class EncodeOptions(Config):
     """How a model reads text."""
@@ -117,7 +109,12 @@ class EncodeOptions(Config):
         "on it. Default: the model's own choice.",
         1,
     )
-    precision: Precision = setting("float32", _PRECISION)
+    precision: Precision = setting(
+        "float32",
+        "Precision of the model's matrix products. bfloat16 is faster on hardware that supports "
+        "it, and rounds scores; it needs TensorFlow. int8 rounds scores too, and needs onnxruntime "
+        "(docs/scoring.md). Models without matrix products, such as n-grams, ignore it.",
+    )
     engine: EngineName = setting("auto", ENGINE)
     device: Device | None = setting(None, DEVICE)
     normalizer: Normalizer = setting("exact", _NORMALIZER)
@@ -133,10 +130,6 @@ class EncodeOptions(Config):
         """Keyword arguments for `load_engine`."""
         names = ("engine", "device", "precision", "pll_variant", "normalizer")
         return {name: getattr(self, name) for name in names}
-
-    def of_no_ranges(self) -> Any:
-        """The options for a model that is not calibrated: precision auto is float32."""
-        return replace(self, precision="float32") if self.precision == "auto" else self
 
     def for_load(self) -> dict[str, Any]:
         """Keyword arguments for `tta.load`. Options that are None keep the model's default."""

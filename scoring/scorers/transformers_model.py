@@ -50,7 +50,6 @@ class TransformersModel(Scorer):
     no_vectors = "a model of transformers gives scores, no sentence vectors"
 
     def __init__(self, name: str, options: ScoreOptions = DEFAULTS):
-        options = options.of_no_ranges()
         self.name, self._path, self.options = os.path.basename(name), name, options
         loaded = load_model(name, options.precision)
         self._model, self._reader, self.is_masked, self._max_length = loaded

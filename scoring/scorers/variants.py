@@ -75,7 +75,6 @@ class RawModel(TextModel):
     """
 
     def __init__(self, path: Path | str, options: ScoreOptions = DEFAULTS):
-        options = options.of_no_ranges()
         if options.engine == "onnxruntime" or options.precision not in DTYPE_POLICIES:
             raise InputError("a raw model runs in engine tensorflow only", path)
         engine = tensorflow_engine()

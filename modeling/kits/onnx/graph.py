@@ -7,7 +7,7 @@ needed to write a graph only.
 import hashlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +29,7 @@ class Graph:
     def __init__(self):
         self.weights: dict[str, np.ndarray] = {}
         self.products: dict[str, Tensor] = {}
-        self._nodes: list[_Node] = []
+        self._nodes: list[tuple[str, list[str], list[str], dict[str, Any]]] = []
         self._inputs: list[tuple[str, str, Any]] = []  # name, dtype, shape
         self._outputs: list[tuple[str, str]] = []
         self._constants: dict[tuple[bytes, Any, str], str] = {}  # bytes, shape, dtype: name
@@ -44,9 +44,9 @@ class Graph:
 
         onnxruntime has no place for the values of such weights.
         """
-        read = {one for node in self._nodes for one in node.inputs}
+        read = {one for _, inputs, *_ in self._nodes for one in inputs}
         self.weights = {one: array for one, array in self.weights.items() if one in read}
-        self._nodes.append(_Node("Identity", [value.name], [name], {}))
+        self._nodes.append(("Identity", [value.name], [name], {}))
         self._outputs.append((name, np.dtype(dtype).name))
         return self
 
@@ -72,7 +72,7 @@ class Graph:
         """
         given = [x if isinstance(x, Tensor) else self.constant(x) for x in inputs]
         names = [f"{kind}_{len(self._nodes)}_{i}" for i in range(outputs)]
-        self._nodes.append(_Node(kind, [x.name for x in given], names, attributes))
+        self._nodes.append((kind, [x.name for x in given], names, attributes))
         return [Tensor(self, name) for name in names]
 
     def operator(self, kind: str, *inputs: Any, **attributes: Any) -> "Tensor":
@@ -81,8 +81,8 @@ class Graph:
 
     def weights_of(self, *kinds: str) -> dict[str, np.ndarray]:
         """The weights that operators of these kinds read; without kinds, all that are read."""
-        nodes = [node for node in self._nodes if not kinds or node.kind in kinds]
-        names = dict.fromkeys(name for node in nodes for name in node.inputs)
+        read = [inputs for kind, inputs, *_ in self._nodes if not kinds or kind in kinds]
+        names = dict.fromkeys(name for inputs in read for name in inputs)
         return {name: self.weights[name] for name in names if name in self.weights}
 
     def key(self, fed: Collection[str] = ()) -> str:
@@ -102,43 +102,37 @@ class Graph:
         def kind(dtype):
             return helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
 
+        def value(name, dtype, shape=None):
+            return helper.make_tensor_value_info(name, kind(dtype), shape)
+
+        def node(name, inputs, outputs, attributes):
+            if "to" in attributes:
+                attributes = {"to": kind(attributes["to"])}
+            return helper.make_node(name, inputs, outputs, **attributes)
+
         def external(name, array):
-            tensor = TensorProto(name=name, data_type=kind(array.dtype), dims=array.shape)
-            tensor.data_location = TensorProto.EXTERNAL
+            place = TensorProto.EXTERNAL
+            of = {"data_type": kind(array.dtype), "dims": array.shape, "data_location": place}
+            tensor = TensorProto(name=name, **of)
             tensor.external_data.add(key="location", value=name)
             return tensor
 
-        def node(kind_of, inputs, outputs, attributes):
-            to = {"to": kind(attributes["to"])} if "to" in attributes else {}
-            return helper.make_node(kind_of, inputs, outputs, **attributes | to)
-
+        weights = self.weights_of()
+        tables = [(name, weights[name].dtype, weights.pop(name).shape) for name in fed]
         constants = [
             numpy_helper.from_array(np.frombuffer(data, dtype).reshape(shape), name)
             for (data, shape, dtype), name in self._constants.items()
         ]
-        weights = {name: external(name, array) for name, array in self.weights_of().items()}
-        inputs = [weights.pop(name) for name in fed]
-        info = helper.make_tensor_value_info
         graph = helper.make_graph(
             [node(*one) for one in self._nodes],
             "tta",
-            [
-                *(info(name, kind(dtype), shape) for name, dtype, shape in self._inputs),
-                *(info(x.name, x.data_type, x.dims) for x in inputs),
-            ],
-            [info(name, kind(dtype), None) for name, dtype in self._outputs],
-            [*constants, *weights.values()],
+            [value(*one) for one in (*self._inputs, *tables)],
+            [value(*one) for one in self._outputs],
+            [*constants, *(external(*one) for one in weights.items())],
         )
-        domains = {one.attributes.get("domain", "") for one in self._nodes}
+        domains = {of.get("domain", "") for *_, of in self._nodes}
         opsets = [helper.make_opsetid(one, 1 if one else OPSET) for one in sorted(domains)]
         return helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION)
-
-
-class _Node(NamedTuple):
-    kind: str
-    inputs: list[str]
-    outputs: list[str]
-    attributes: dict[str, Any]
 
 
 def operator_of(kind: str) -> Any:

@@ -11,7 +11,6 @@ import numpy as np
 
 from tta.modeling.functions.heads import log_sum_exp
 from tta.modeling.kits.onnx.graph import Tensor, operator_of
-from tta.modeling.kits.onnx.ranges import InputRange
 from tta.modeling.kits.onnx.weights import Weights
 
 # Weights are from -63 to 63: on processors without VNNI, sums of two products of larger ones, which
@@ -62,11 +61,9 @@ class OnnxKit:
     maximum, softplus = staticmethod(operator_of("Max")), staticmethod(operator_of("Softplus"))
     exp, log = staticmethod(operator_of("Exp")), staticmethod(operator_of("Log"))
 
-    small_logits = False
-
     def __init__(self, epsilon: float = 1e-12, small_logits: bool = False):
         self._epsilon, self.small_logits = epsilon, small_logits
-        self._steps: dict[tuple[str, int], Any] = {}  # of inputs of products that were rounded
+        self._rounded: dict[str, tuple[Tensor, ...]] = {}  # inputs, with step and zero
 
     def take(self, x: Tensor, indices: Tensor, axis: int = 0):
         return x.graph.operator("Gather", x, indices, axis=axis)
@@ -159,35 +156,34 @@ class OnnxKit:
             return None
         of = name.partition("[")[0]
         x.graph.products.setdefault(of, x)
-        if not w.rounds:
+        if w.ranges is None:
             return None
         if of in w.ranges:
             return self._fused_product(x, name, kernel, bias, w.ranges[of])
         return rounded_product(x, name, kernel, bias)
 
-    def _fused_product(self, x, name, kernel, bias, given: InputRange):
+    def _fused_product(self, x, name, kernel, bias, given):
         """As `rounded_product`, in one operation: all inputs have one scale, known before.
 
         Only on processors with VNNI, whose sums have 32 bits.
         """
-        graph, key = x.graph, (x.name, id(given))
-        if key not in self._steps:
-            step, zero = (graph.weight(f"{name}:{n}", v) for n, v in given.steps().items())
-            if given.smoothing is not None:
-                x = x * graph.weight(f"{name}:smoothing", 1.0 / given.smoothing)
-            self._steps[key] = graph.operator("QuantizeLinear", x, step, zero), step, zero
-        rounded, step, zero = self._steps[key]
-        if given.apart is not None:
-            kernel, own = kernel.copy(), graph.weight(f"{name}:apart", kernel[given.apart])
-            kernel[given.apart] = 0.0
-            bias = graph.operator("Gemm", self.take(x, given.apart, 1), own, bias)
-        if given.smoothing is not None:
-            kernel = kernel * given.smoothing[:, None]
-        values, scales = _rounded(graph, name, kernel, _LARGEST_INPUT)
-        inputs = [rounded, values, step, scales, zero, Tensor(graph, "")]
-        inputs += [bias] if given.apart is None else []
+        graph, (low, high), divisors = x.graph, given[:2], given[2:]
+        if x.name not in self._rounded:
+            step = max(high - low, 1e-30) / 255
+            zero = np.clip(np.rint(-low / step), 0, 255).astype(np.uint8)
+            scaled = x
+            factors = 1.0 / np.where(divisors > 0, divisors, np.float32(np.inf))
+            if not np.isin(factors, (0.0, 1.0)).all():
+                scaled = x * graph.weight(f"{name}:factors", factors)
+            steps = graph.constant(step), graph.constant(zero)
+            self._rounded[x.name] = graph.operator("QuantizeLinear", scaled, *steps), *steps
+        rounded, step, zero = self._rounded[x.name]
+        values, scales = _rounded(graph, name, kernel * divisors[:, None], _LARGEST_INPUT)
+        inputs = rounded, values, step, scales, zero, Tensor(graph, ""), bias
         found = graph.operator("MatMulIntegerToFloat", *inputs, domain="com.microsoft")
-        return found if given.apart is None else found + bias
+        if len(apart := np.flatnonzero(divisors == 0)):
+            found = found + self.take(x, apart, 1) @ graph.weight(f"{name}:apart", kernel[apart])
+        return found
 
     def heads(self, x: Tensor, layers: Sequence[Weights], num_heads: int):
         # One by one: weights side by side would be copies.
@@ -278,7 +274,7 @@ def best_pieces(
         ids.append(best + np.int64(start))
         highest.append(graph.operator("GatherElements", logits, best, axis=1))
         if with_scores:
-            sums.append(log_sum_exp(k, logits, is_small=k.small_logits))
+            sums.append(log_sum_exp(k, logits))
     logits = k.concatenate(highest, 1)
     part = graph.operator("ArgMax", logits, axis=1)
     found = graph.operator("GatherElements", k.concatenate(ids, 1), part, axis=1)

@@ -5,7 +5,7 @@ B batch, T tokens, D hidden size. Every graph reads "input_ids" [B, T] int32 and
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from tta.modeling.functions.heads import scorer, token_scores
 from tta.modeling.functions.masks import words_of
 from tta.modeling.kits.onnx.graph import Graph, Tensor
 from tta.modeling.kits.onnx.kit import OnnxKit
-from tta.modeling.kits.onnx.ranges import InputRange, logits_are_small
+from tta.modeling.kits.onnx.ranges import LOGITS
 from tta.modeling.kits.onnx.weights import Weights
 
 TOKENS = ("batch", "tokens")
@@ -31,8 +31,7 @@ class Network:
         arrays: {name: float32 array} of the weights.
         pll_variant, normalizer: as in `tta.load`.
         continues_word: [V] bool, whether a piece continues a word; for "within_word_l2r".
-        rounded: whether products that round well are computed in int8.
-        ranges: as in `Weights`.
+        ranges: as in `Weights`; products that do not round well are float32 always.
         unk_id: the token that stands for unknown words.
         prices: [C] float32, see `SpellingCosts.prices`. With it, the graphs of scores also read
             "characters" int32, the code points of each token that is scored, padded with 0: [B, T,
@@ -47,8 +46,7 @@ class Network:
     pll_variant: str
     normalizer: str
     continues_word: np.ndarray | None = None
-    rounded: bool = False
-    ranges: Mapping[str, InputRange] = field(default_factory=dict)
+    ranges: Mapping[str, np.ndarray] | None = None
     unk_id: int = 0
     prices: np.ndarray | None = None
     is_shared: bool = False
@@ -111,7 +109,7 @@ class Network:
         return MODEL_TYPES.load(self.config.model_type).part("encoder")
 
     def _start(self):
-        k, w = started(self.config, self.arrays, ("encoder",), self.rounded, self.ranges)
+        k, w = started(self.config, self.arrays, self.ranges)
         return k, w, *batch_of(w.graph)
 
     def _wanted(self, w):
@@ -150,19 +148,13 @@ class Network:
 def started(
     config: Any,
     arrays: Mapping[str, np.ndarray],
+    ranges: Mapping[str, np.ndarray] | None = None,
     encoders: tuple[str, ...] = ("encoder",),
-    rounded: bool = False,
-    ranges: Mapping[str, InputRange] | None = None,
 ):
-    """(kit, weights) of a new graph.
-
-    `encoders` are the encoders of the model. If `rounded`, their products that round well are
-    computed in int8, and so are those of the head; `ranges` are as in `Weights`.
-    """
+    """(kit, weights) of a new graph. `ranges` are as in `Network`, `encoders` the model's."""
     exact = [f"{one}/{name}/" for one in encoders for name in config.magnified_products]
-    ranges = ranges or {}
-    kit = OnnxKit(config.layer_norm_eps, rounded and logits_are_small(ranges))
-    return kit, Weights(Graph(), arrays, "", (*exact, "head/transform/"), rounded, ranges)
+    kit = OnnxKit(config.layer_norm_eps, LOGITS in (ranges or ()))
+    return kit, Weights(Graph(), arrays, "", (*exact, "head/transform/"), ranges)
 
 
 def batch_of(graph: Graph) -> tuple[Tensor, Tensor]:

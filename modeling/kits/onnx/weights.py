@@ -1,13 +1,12 @@
 """The weights of a model by name, and the part of them that a layer uses."""
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from tta.modeling.kits.onnx.graph import Graph, Tensor
-from tta.modeling.kits.onnx.ranges import InputRange
 
 
 class Arrays:
@@ -40,16 +39,15 @@ class Weights:
         arrays: {full name: float32 array} of all weights.
         prefix: what the names of these begin with.
         exact: prefixes of the weights whose products are float32 in every precision.
-        rounds: whether the products of the others are computed in int8.
-        ranges: {full name: range of the inputs} of products that have one in int8.
+        ranges: {full name: range of the inputs} of products in int8, see `ranges.py`. Those without
+            one have a scale for each row. None computes all in float32.
     """
 
     graph: Graph
     arrays: Mapping[str, np.ndarray]
     prefix: str = ""
     exact: Collection[str] = ()
-    rounds: bool = False
-    ranges: Mapping[str, InputRange] = field(default_factory=dict)
+    ranges: Mapping[str, np.ndarray] | None = None
 
     def of(self, layer: str) -> "Weights":
         """The weights of a part."""

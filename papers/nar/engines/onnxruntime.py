@@ -20,9 +20,8 @@ class AutoencoderEngine(OnnxEngine):
 
     gives_scores = False
 
-    def _make_network(self, pll_variant, rounded):
-        given = self.config, self._arrays, self.normalizer, rounded, self.ranges
-        return AutoencoderNetwork(*given)
+    def _make_network(self, pll_variant):
+        return AutoencoderNetwork(self.config, self._arrays, self.normalizer, self.ranges)
 
     def token_scores(self):
         raise InputError(

@@ -7,58 +7,62 @@ from typing import Any
 
 import numpy as np
 
+from tta.errors import InputError
 from tta.modeling.config.base import read_config
-from tta.modeling.formats.onnx.light import LightFile
+from tta.modeling.formats.light import LightFile
 from tta.modeling.formats.parts import load_part, part_of
 from tta.modeling.kits.onnx.graph import Tensor
-from tta.modeling.kits.onnx.ranges import LOGITS, InputRange, fit
-from tta.modeling.kits.onnx.weights import Arrays
+from tta.modeling.kits.onnx.ranges import LOGITS, are_small, fit
 from tta.names import CONFIG, VOCABULARY
 from tta.scoring.engines.base import lacks
 from tta.scoring.engines.directory import tokenizer_in
-from tta.scoring.engines.onnxruntime.loading import engine_class
+from tta.scoring.engines.onnxruntime.loading import build, engine_class
 from tta.scoring.engines.onnxruntime.session import Session
 
 NUM_SENTENCES = 200
-_BATCH = 16  # sentences
-_MOST_ROWS = 8192  # of each product that are kept
+_MOST_ROWS = 32  # of a sentence, or of some of its copies with masks, that are kept
 
 
-def write_light(directory: Path | str, rows: Sequence[np.ndarray]) -> None:
+def write_light(directory: Path | str, sentences: Sequence[Any]) -> Path:
     """Writes the graphs, the ranges for int8 and the index of the weights of a model directory.
 
-    Of an autoencoder, it also writes those of each half.
+    Of an autoencoder, it also writes those of each half. Returns the path of the file.
 
     Args:
-        directory: of a model that onnxruntime runs.
-        rows: ids of some `NUM_SENTENCES` sentences, [T] int32 each, begin and end token included.
-            Without any, there are no ranges.
+        directory: of the model.
+        sentences: some `NUM_SENTENCES` texts, or ids, [T] int32 each, with begin and end token.
+
+    Raises:
+        InputError: there are no sentences, the model is damaged or has no vocabulary, onnxruntime
+            does not run it, or the file cannot be written.
     """
-    light, rows = LightFile({}), sorted(rows, key=len)
-    whole = load_part(directory, None, build=Arrays)
+    whole, light = load_part(directory, None, build=build), LightFile()
     tokenizer = tokenizer_in(directory, whole.config)
+    if tokenizer is None:
+        raise InputError(f"the model has no {VOCABULARY}", directory)
+    if not sentences:
+        raise InputError("there is no text to calibrate the model on", directory)
+    if isinstance(sentences[0], str):
+        vocabulary, most = tokenizer.vocabulary, whole.config.max_position_embeddings
+        encoded = (ids[: most and most - 2] for ids in tokenizer.encode(sentences))
+        ends = [vocabulary.bos_id], [vocabulary.eos_id]
+        sentences = [np.concatenate([ends[0], x, ends[1]]).astype(np.int32) for x in encoded]
     for part in (None, *whole.config.parts):
-        model = whole if part is None else part_of(whole, part, Arrays)
-        kind = engine_class(model.config)
+        model = whole if part is None else part_of(whole, part, build)
         # The encoder of an autoencoder masks nothing, as in training.
         variant = "maskless" if part == "encoder" else "original"
-        if rows:
-            engine = kind(model, tokenizer, "float32", variant)
-            light.add_ranges(model.arrays, _ranges(engine, rows))
+        make = partial(engine_class(model.config), model, tokenizer, pll_variant=variant)
+        engine = make()
+        light.add_ranges(engine.weights_digest(), _ranges(engine, sentences))
         has_learned = getattr(model.config, "learned_normalizer", False)
         for normalizer in ("exact", "learned")[: 1 + has_learned]:
             for precision in ("float32", "int8"):
-                engine = kind(model, tokenizer, precision, variant, normalizer, "cpu", light)
-                engine.usual()
-                light.add_graphs(engine.graphs)
-    light.write(Path(directory))
+                make(precision=precision, normalizer=normalizer, light=light).usual()
+    return light.write(Path(directory))
 
 
 def calibrate_trained(directory: Path, batches: Iterable[Mapping[str, Any]]) -> None:
-    """Writes `light.safetensors` of a model from the first batches of its training.
-
-    Does nothing if onnxruntime does not run the model.
-    """
+    """As `write_light`, with sentences of a training; does nothing for other engines' models."""
     rows: list[np.ndarray] = []
     if lacks(read_config(directory / CONFIG)) is None and (directory / VOCABULARY).exists():
         for batch in batches:
@@ -69,13 +73,15 @@ def calibrate_trained(directory: Path, batches: Iterable[Mapping[str, Any]]) -> 
         write_light(directory, rows[:NUM_SENTENCES])
 
 
-def _ranges(engine, rows) -> dict[tuple[str, ...], InputRange]:
+def _ranges(engine, rows) -> dict[tuple[str, ...], np.ndarray]:
     """{products with the same inputs: their range}, from what they read of the sentences."""
     inputs: dict[tuple[str, ...], list[np.ndarray]] = {}
     engine.session_type = partial(_Recorder, inputs)
-    for function in engine.usual():
-        for start in range(0, len(rows), _BATCH):
-            function(*_batch(rows[start : start + _BATCH], engine.tokenizer.vocabulary.pad_id))
+    function = engine.usual()[0]
+    for row in rows:
+        wanted = np.ones((1, len(row)), bool)
+        wanted[:, [0, -1]] = False
+        function(row[None], np.ones_like(wanted), wanted)
     arrays, ranges = engine.weights(), {}
     for names, kept in inputs.items():
         kernels = [arrays[n] if n.endswith("kernel") else arrays[n].T for n in names]
@@ -84,42 +90,27 @@ def _ranges(engine, rows) -> dict[tuple[str, ...], InputRange]:
         ranges[names] = fit(np.concatenate(kept), None if of_activation else largest)
         if engine.config.output_table in names:
             highest = [(part @ kernels[0] + arrays["head/bias"]).max(axis=1) for part in kept]
-            low, high = (float(f(np.concatenate(highest))) for f in (np.min, np.max))
-            ranges[LOGITS,] = InputRange(low, high)
+            if are_small(np.concatenate(highest)):
+                ranges[LOGITS,] = np.zeros(0, np.float32)
     return ranges
-
-
-def _batch(rows, pad_id):
-    """Ids, padding mask and wanted tokens of some sentences."""
-    lengths = np.array([[len(row)] for row in rows])
-    places = np.arange(lengths.max())
-    ids = np.full((len(rows), lengths.max()), pad_id, np.int32)
-    ids[places < lengths] = np.concatenate(rows)
-    return ids, places < lengths, (places > 0) & (places < lengths - 1)
 
 
 class _Recorder(Session):
     """Keeps rows of the inputs of products: {names of the products: arrays [M, K]}."""
 
-    def __init__(self, inputs, graph, device, written):
+    def __init__(self, inputs, graph, *given):
         together: dict[str, list[str]] = {}
         for product, x in graph.products.items():
             together.setdefault(x.name, []).append(product)
         for name in together:
             graph.output(f"input {name}", Tensor(graph, name))
         self._names, self._inputs = [tuple(names) for names in together.values()], inputs
-        self._steps = {names: 1 for names in self._names if names not in inputs}
-        inputs |= {names: [] for names in self._steps}  # of no later session
-        super().__init__(graph, device)
+        super().__init__(graph, *given)
 
     def outputs(self, **inputs):
         found = super().outputs(**inputs)
         split = len(found) - len(self._names)
         for names, rows in zip(self._names, found[split:], strict=True):
-            if step := self._steps.get(names):
-                kept = self._inputs[names]
-                kept.append(rows[::step])
-                if sum(map(len, kept)) > _MOST_ROWS:
-                    kept[:] = [np.concatenate(kept)[::2]]
-                    self._steps[names] *= 2
+            kept = self._inputs.setdefault(names, [])
+            kept.append(rows[:: -(-len(rows) // _MOST_ROWS)])
         return found[:split]

@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Callable
-from contextlib import nullcontext, suppress
 from typing import Any
 
 import numpy as np
@@ -10,9 +9,9 @@ import numpy as np
 from tta.data.vocabulary.load import AnyTokenizer
 from tta.errors import InputError
 from tta.modeling.config.model_types import MODEL_TYPES
-from tta.modeling.formats.onnx.light import LightFile
+from tta.modeling.formats.light import LightFile
 from tta.modeling.kits.onnx.graph import Graph
-from tta.modeling.kits.onnx.ranges import InputRange, has_vnni
+from tta.modeling.kits.onnx.ranges import has_vnni
 from tta.modeling.kits.onnx.weights import Arrays
 from tta.scoring.engines.base import BatchFunction, Engine, normalizer_of
 from tta.scoring.engines.onnxruntime.session import Session, check_device
@@ -29,7 +28,7 @@ class OnnxEngine(Engine):
         model: the config and the weights.
         tokenizer: whose ids it takes; None if it has no vocabulary.
         precision, pll_variant, normalizer, device: as in `tta.load`.
-        light: what was made before, of these weights.
+        light: that of the model's directory.
 
     Raises:
         InputError: the model does not have the normalizer or the pseudo-log-likelihood variant,
@@ -54,27 +53,25 @@ class OnnxEngine(Engine):
         light: LightFile | None = None,
     ):
         check_device(device)
-        self._device, self._light = device, light or LightFile({})
+        self._device, self._light = device, light or LightFile()
         self.config, self.tokenizer, self.precision = model.config, tokenizer, precision
         self.normalizer = normalizer_of(model.config, normalizer)
         self._vocabulary: Any = tokenizer and tokenizer.vocabulary
         self._arrays, self._lock = model.arrays, threading.Lock()
         self._sessions: dict[str, Session] = {}
-        self.ranges: dict[str, InputRange] = {}
-        if precision in ("int8", "auto") and device == "cpu" and has_vnni():
-            with nullcontext() if precision == "int8" else suppress(InputError):
-                self.ranges = self._light.ranges(model.arrays)
-        if precision == "auto" or self.ranges:
-            self.precision = INT8_FIXED if self.ranges else "float32"
-        self._network = self._make_network(pll_variant, rounded=self.precision.startswith("int8"))
+        if precision == "int8":
+            is_fixed = device == "cpu" and has_vnni()
+            self.ranges = self._light.ranges(self.weights_digest()) if is_fixed else {}
+            self.precision = INT8_FIXED if self.ranges else precision
+        self._network = self._make_network(pll_variant)
         self.scores_first_token = not MODEL_TYPES.load(self.config.model_type).predicts_next
         # The begin token of a uniLM sees no other token.
         names = [name for name in _REPRESENTATIONS if name != "cls" or self.scores_first_token]
         size: int = self.config.hidden_size
         self.vector_sizes = dict.fromkeys(names, size)
 
-    def _make_network(self, pll_variant: str, rounded: bool) -> Any:
-        """What makes the graphs; `rounded`: with products in int8."""
+    def _make_network(self, pll_variant: str) -> Any:
+        """What makes the graphs."""
         raise NotImplementedError
 
     def weights(self):
@@ -95,11 +92,6 @@ class OnnxEngine(Engine):
         """What it is mostly used for, as functions of a batch."""
         scores = [self.token_scores()] if self.gives_scores else []
         return [*scores, self.token_vectors("context")]
-
-    @property
-    def graphs(self) -> dict[str, bytes]:
-        """{key: graph} of what was asked for until now."""
-        return {session.key: session.graph for session in self._sessions.values()}
 
     def _states(self, representation: str) -> BatchFunction:
         """As `token_vectors`, for one that is made of the last layer's output."""

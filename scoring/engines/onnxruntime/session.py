@@ -31,8 +31,7 @@ class Session:
         graph: on a CPU, tables of tokens are read where they are. Kernels are copied, in the layout
             that is fastest, and twice when batches of both kinds have come.
         device: a name of `PROVIDERS`. Other devices than the CPU have one session.
-        written: gives the graph of a key that was written before, see `Graph.key`; None if there is
-            none.
+        stored: as `LightFile.graph`.
 
     Raises:
         InputError: onnxruntime cannot start on the device.
@@ -42,12 +41,12 @@ class Session:
         self,
         graph: Graph,
         device: str = "cpu",
-        written: Callable[[str], bytes | None] = lambda key: None,
+        stored: Callable[[str, Callable[[], bytes]], bytes] = lambda key, make: make(),
     ):
         self._device = device
         self._sessions: dict[int, Any] = {}  # by the number of threads; 0 is one for each core
         values = {
-            name: OrtValue.ortvalue_from_numpy(np.asarray(array, order="C"))
+            name: OrtValue.ortvalue_from_numpy(np.ascontiguousarray(array))
             for name, array in graph.weights_of().items()
         }
         kernels = graph.weights_of("Gemm", "MatMulInteger", "MatMulIntegerToFloat")
@@ -56,8 +55,8 @@ class Session:
         tables = tables if device == "cpu" else []
         self._fed = {name: values.pop(name) for name in tables if name not in kernels}
         self._kept, self._num_running, self._lock = values, 0, threading.Lock()
-        self.key = graph.key(self._fed)
-        self.graph = written(self.key) or graph.model(self._fed).SerializeToString()
+        key = graph.key(self._fed)
+        self._graph = stored(key, lambda: graph.model(self._fed).SerializeToString())
         if device != "cpu":
             self._session(0)
 
@@ -95,7 +94,7 @@ class Session:
         for name, value in self._kept.items():  # without a copy of it
             options.add_initializer(name, value)
         provider = PROVIDERS[self._device]
-        session = onnxruntime.InferenceSession(self.graph, options, providers=[provider])
+        session = onnxruntime.InferenceSession(self._graph, options, providers=[provider])
         if session.get_providers()[0] != provider:  # it fell back to the CPU
             raise InputError(f"onnxruntime cannot start on the device {self._device}")
         return session

@@ -12,14 +12,14 @@ from tests.commands import python
 from tests.tiny import CONFIG, TOKENS, of_family
 from tta.errors import InputError
 from tta.modeling.config.weights import named
+from tta.modeling.formats.light import LightFile
 from tta.modeling.formats.model_directory import load_model, save_model
-from tta.modeling.formats.onnx.light import LightFile
 from tta.modeling.formats.parts import part_of
 from tta.modeling.formats.trained_models import BUILT_IN, PRETRAINED
 from tta.modeling.kits.onnx import graph as graphs
 from tta.modeling.kits.onnx.graph import Graph
 from tta.modeling.kits.onnx.kit import OnnxKit
-from tta.modeling.kits.onnx.ranges import LOGITS, InputRange, fit, logits_are_small
+from tta.modeling.kits.onnx.ranges import LOGITS, are_small, fit
 from tta.modeling.kits.onnx.weights import Arrays, Weights
 from tta.names import LIGHT, VOCABULARY, WEIGHTS
 from tta.scoring.engines.directory import tokenizer_in
@@ -66,10 +66,8 @@ def directory(request, tmp_path_factory):
 
 
 def light_engines(folder):
-    """(engine, light file) of each graph that a model starts with, none of which was read."""
-    light, whole = LightFile.of(folder), load_model(folder, build=Arrays)
-    light.read = light.graph
-    light.graph = lambda key: None
+    """Each engine that a model starts with."""
+    light, whole = LightFile(folder), load_model(folder, build=Arrays)
     for part in (None, *whole.config.parts):
         model = whole if part is None else part_of(whole, part, Arrays)
         kind, variant = engine_class(model.config), "maskless" if part == "encoder" else "original"
@@ -77,17 +75,22 @@ def light_engines(folder):
         learned = getattr(model.config, "learned_normalizer", False)
         for normalizer in ("exact", "learned")[: 1 + learned]:
             for precision in ("float32", "int8"):
-                yield kind(model, tokenizer, precision, variant, normalizer, "cpu", light), light
+                yield kind(model, tokenizer, precision, variant, normalizer, "cpu", light)
+
+
+def not_there():
+    raise AssertionError("the file has no such graph")
 
 
 @pytest.mark.parametrize("folder", SHIPPED, ids=lambda folder: folder.name)
 def test_the_graphs_of_shipped_models_are_those_that_are_built(folder):
-    for engine, light in light_engines(folder):
+    light = LightFile(folder)
+    for engine in light_engines(folder):
         assert engine.precision in ("float32", engines.INT8_FIXED)
-        engine.usual()
-        assert engine.graphs
-        for key, built in engine.graphs.items():
-            assert light.read(key) == built, (engine.precision, engine.normalizer)
+        built = graphs_of(engine)
+        assert built
+        for key, graph in built.items():
+            assert light.graph(key, not_there) == graph, (engine.precision, engine.normalizer)
 
 
 def test_every_shipped_model_that_onnxruntime_runs_is_calibrated():
@@ -124,19 +127,16 @@ def test_scores_in_int8_do_not_depend_on_the_batch(directory):
     assert 0 < difference.max() < 3
 
 
-def test_auto_is_int8_where_it_is_fast(directory, monkeypatch):
-    options = {"engine": "onnxruntime", "precision": "auto"}
-    fixed = tta.load(directory, **options)
-    assert fixed.engine.precision == "int8-fixed"
-    same = tta.load(directory, **options | {"precision": "int8"})
-    np.testing.assert_array_equal(fixed.score(TEXTS), same.score(TEXTS))
-    monkeypatch.setattr(engines, "has_vnni", lambda: False)
-    assert tta.load(directory, **options).engine.precision == "float32"
+def graphs_of(engine):
+    """{key: graph} of what an engine starts with, none of which it finds."""
+    found, engine._light = {}, LightFile()
+    engine._light.graph = lambda key, make: found.setdefault(key, make())
+    engine.usual()
+    return found
 
 
 def nodes(engine):
-    engine.usual()
-    made = [onnx.load_model_from_string(graph) for graph in engine.graphs.values()]
+    made = [onnx.load_model_from_string(graph) for graph in graphs_of(engine).values()]
     return {node.op_type for model in made for node in model.graph.node}
 
 
@@ -160,7 +160,6 @@ def test_without_the_file_all_is_as_before(tmp_path):
     np.testing.assert_array_equal(tta.load(folder, engine="onnxruntime").score(TEXTS), scores)
     rounded = tta.load(folder, engine="onnxruntime", precision="int8")
     assert rounded.engine.precision == "int8"
-    assert tta.load(folder, engine="onnxruntime", precision="auto").engine.precision == "float32"
 
 
 def test_ranges_of_other_weights_are_refused(tmp_path):
@@ -172,33 +171,28 @@ def test_ranges_of_other_weights_are_refused(tmp_path):
         tta.load(folder, engine="onnxruntime", precision="int8")
     assert "\n" not in str(caught.value)
     # Nobody asked for int8, and the index is that of other weights.
-    lm = tta.load(folder, engine="onnxruntime", precision="auto")
-    assert lm.engine.precision == "float32"
+    scores = tta.load(folder, engine="onnxruntime").score(TEXTS)
     (folder / LIGHT).unlink()
-    np.testing.assert_array_equal(
-        tta.load(folder, engine="onnxruntime").score(TEXTS), lm.score(TEXTS)
-    )
+    np.testing.assert_array_equal(tta.load(folder, engine="onnxruntime").score(TEXTS), scores)
 
 
 def test_a_graph_of_another_version_or_config_is_built_anew(tmp_path, monkeypatch):
     folder = write(tmp_path / "model")
     write_light(folder, rows())
-    old = load_onnx(folder, "float32", "original", "exact")
-    old.usual()
-    light = LightFile.of(folder)
-    assert all(light.graph(key) == graph for key, graph in old.graphs.items())
+
+    def found():
+        return graphs_of(load_onnx(folder, "float32", "original", "exact"))
+
+    light, old = LightFile(folder), found()
+    assert all(light.graph(key, not_there) == graph for key, graph in old.items())
     # What the functions compute changes: another activation.
     gelu = OnnxKit.activation
     monkeypatch.setattr(OnnxKit, "activation", lambda k, x, name: gelu(k, x, "relu"))
-    new = load_onnx(folder, "float32", "original", "exact")
-    new.usual()
-    assert not {*new.graphs} & {*old.graphs}
-    assert "Relu" in nodes(new)
+    assert not {*found()} & {*old}
+    assert "Relu" in nodes(load_onnx(folder, "float32", "original", "exact"))
     monkeypatch.undo()
     monkeypatch.setattr(graphs, "_WRITER", graphs._WRITER + 1)
-    new = load_onnx(folder, "float32", "original", "exact")
-    new.usual()
-    assert not any(map(light.graph, new.graphs))
+    assert not {*found()} & {*old}
 
 
 @pytest.mark.parametrize(
@@ -217,6 +211,8 @@ def test_a_damaged_file_is_refused_in_one_line(content, rule, tmp_path):
     with pytest.raises(InputError, match=rf"light\.safetensors: {rule}") as caught:
         tta.load(folder, engine="onnxruntime")
     assert "\n" not in str(caught.value)
+    write_light(folder, rows())  # makes it anew
+    tta.load(folder, engine="onnxruntime")
 
 
 def test_damaged_weights_are_found_with_an_index(tmp_path):
@@ -246,17 +242,15 @@ BIAS = np.arange(3, dtype=np.float32)
 
 def twin(x, given):
     """The fused product, as its formula says, in float64."""
-    smoothing = np.ones(5) if given.smoothing is None else given.smoothing
-    width = max(given.high - given.low, 1e-30) / 255
-    zero = np.clip(np.rint(-given.low / width), 0, 255)
-    inputs = (np.clip(np.rint(x / smoothing / width) + zero, 0, 255) - zero) * width
-    kernel = KERNEL * smoothing[:, None].astype(np.float64)
-    apart = 0.0
-    if given.apart is not None:
-        apart = x[:, given.apart].astype(np.float64) @ kernel[given.apart]
-        kernel[given.apart] = 0
+    (low, high), divisors = given[:2], given[2:]
+    width, apart = max(high - low, 1e-30) / 255, divisors == 0
+    zero = np.clip(np.rint(-low / width), 0, 255)
+    scaled = x / np.where(apart, np.inf, divisors)
+    inputs = (np.clip(np.rint(scaled / width) + zero, 0, 255) - zero) * width
+    kernel = KERNEL * divisors[:, None].astype(np.float64)
     scales = np.abs(kernel).max(axis=0) / 127
-    return apart + inputs @ (np.rint(kernel / scales) * scales) + BIAS
+    exact = x[:, apart].astype(np.float64) @ KERNEL[apart]
+    return exact + inputs @ (np.rint(kernel / scales) * scales) + BIAS
 
 
 @pytest.mark.parametrize(
@@ -264,16 +258,17 @@ def twin(x, given):
     [
         fit(ROWS, np.abs(KERNEL).max(axis=1)),
         fit(ROWS),
-        InputRange(0.0, 4.0),  # all below 0 is cut off, and all above 4
-        InputRange(0.0, 0.0),
-        InputRange(-1.0, 1.3, apart=np.array([0, 3])),
+        np.array([0, 4, 1, 1, 1, 1, 1], np.float32),  # all below 0 is cut off, and all above 4
+        np.array([0, 0, 1, 1, 1, 1, 1], np.float32),
+        np.array([-1, 1.3, 0, 1, 1, 0, 1], np.float32),
+        np.array([-1, 1.3, 0, 2, 3, 0, 1], np.float32),
     ],
-    ids=["smoothed", "not smoothed", "one side", "nothing", "apart"],
+    ids=["smoothed", "not smoothed", "one side", "nothing", "apart", "smoothed and apart"],
 )
 def test_the_fused_product(given):
     graph, arrays = Graph(), {"a/kernel": KERNEL, "a/bias": BIAS}
     x = graph.input("x", np.float32, ["rows", 5])
-    weights = Weights(graph, arrays, "a/", (), True, {"a/kernel": given})
+    weights = Weights(graph, arrays, "a/", (), {"a/kernel": given})
     session = Session(graph.output("y", OnnxKit().dense(x, weights)))
     found = session(x=ROWS.astype(np.float32))
     np.testing.assert_allclose(found, twin(ROWS, given), atol=2e-5)
@@ -283,7 +278,7 @@ def test_products_of_one_input_round_it_once():
     graph, names = Graph(), ("a", "b")
     arrays = {f"{n}/kernel": KERNEL for n in names} | {f"{n}/bias": BIAS for n in names}
     x, given = graph.input("x", np.float32, ["rows", 5]), fit(ROWS)
-    weights = Weights(graph, arrays, "", (), True, {f"{n}/kernel": given for n in names})
+    weights = Weights(graph, arrays, "", (), {f"{n}/kernel": given for n in names})
     kit = OnnxKit()
     sums = kit.dense(x, weights.of("a")) + kit.dense(x, weights.of("b"))
     kinds = [node.op_type for node in graph.output("y", sums).model().graph.node]
@@ -291,21 +286,20 @@ def test_products_of_one_input_round_it_once():
 
 
 @pytest.mark.parametrize(
-    ("ranges", "is_small"),
+    ("highest", "small"),
     [
-        ({}, False),
-        ({LOGITS: InputRange(-3.0, 20.0)}, True),
-        ({LOGITS: InputRange(-3.0, 50.0)}, False),  # exp of it may be infinite
-        ({LOGITS: InputRange(-50.0, 0.0)}, False),  # sums may be 0
+        ([-3.0, 20.0], True),
+        ([-3.0, 50.0], False),  # exp of it may be infinite
+        ([-50.0, 0.0], False),  # sums may be 0
     ],
 )
-def test_small_logits_need_no_maximum(ranges, is_small):
-    assert logits_are_small(ranges) is is_small
+def test_small_logits_need_no_maximum(highest, small):
+    assert are_small(np.array(highest)) is small
 
 
 def test_the_built_in_model_takes_no_maximum_and_has_no_probability_above_1():
     lm = tta.load(engine="onnxruntime", precision="int8")
-    assert logits_are_small(lm.engine.ranges)
+    assert LOGITS in lm.engine.ranges
     texts = ["the " * 40, "new york new york new york", "it was it was it was it was it was"]
     exact = tta.load(engine="onnxruntime").score_tokens(texts)
     for one, other in zip(lm.score_tokens(texts), exact, strict=True):
@@ -314,7 +308,7 @@ def test_the_built_in_model_takes_no_maximum_and_has_no_probability_above_1():
 
 
 def test_the_index_is_json_that_names_all_weights():
-    index = LightFile.of(BUILT_IN).index
+    index = LightFile(BUILT_IN).index
     assert json.loads(json.dumps(index)) == index
     config = load_model(BUILT_IN, build=Arrays).config
     assert {*index["arrays"]} == {name for name, _ in named(config.weights)}
@@ -336,7 +330,33 @@ def test_an_export_in_int8_has_the_scores_of_the_engine(directory, tmp_path):
 def test_the_channels_that_are_largest_are_apart():
     rows = np.random.default_rng(0).uniform(0, 1, (50, 131))
     rows[7, [3, 100]] = 90, 80
-    found = fit(rows)
-    assert found.apart is not None
-    assert found.apart.tolist() == [3, 100]
-    assert 0.9 < found.high < 1
+    low, high, *divisors = fit(rows)
+    assert low == 0
+    assert 0.9 < high < 1
+    assert np.flatnonzero(np.equal(divisors, 0)).tolist() == [3, 100]
+
+
+def test_texts_are_calibrated_with_begin_and_end_token(tmp_path):
+    folder = write(tmp_path / "model")
+    found = []
+    for sentences in (["the cat sat", "a dog"], [[3, 5, 6, 8, 1], [3, 17, 7, 1]]):
+        write_light(folder, [x if isinstance(x, str) else np.array(x, np.int32) for x in sentences])
+        found.append(LightFile(folder).arrays)
+    assert found[0].keys() == found[1].keys()
+    for name, array in found[0].items():
+        np.testing.assert_array_equal(array, found[1][name], err_msg=name)
+
+
+@pytest.mark.parametrize(
+    ("change", "rule"),
+    [
+        (lambda folder: (folder / VOCABULARY).unlink(), "the model has no vocab.txt"),
+        (lambda folder: None, "no text to calibrate"),
+    ],
+)
+def test_what_cannot_be_calibrated(change, rule, tmp_path):
+    folder = write(tmp_path / "model")
+    change(folder)
+    with pytest.raises(InputError, match=rule):
+        write_light(folder, [])
+    assert not (folder / LIGHT).exists()
