@@ -5,11 +5,9 @@ belong to, and an index of `model.weights.h5`. What is missing, or belongs to an
 made anew, but for ranges.
 """
 
-import json
 import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -18,7 +16,7 @@ from tta.modeling.formats.run_checkpoint import read_checkpoint, write_checkpoin
 from tta.modeling.formats.weights import weights_index
 from tta.names import LIGHT, WEIGHTS
 
-_GRAPH, _RANGE, _INDEX = "graph/", "range/", "index"
+INDEX, _GRAPH, _RANGE = "index", "graph/", "range/"
 
 
 class LightFile:
@@ -32,11 +30,6 @@ class LightFile:
         self.path, self.arrays = Path(directory or "") / LIGHT, dict[str, np.ndarray]()
         if directory is not None and self.path.exists():
             self.arrays = read_checkpoint(self.path)
-
-    @property
-    def index(self) -> dict[str, Any] | None:
-        """As `weights_index`."""
-        return json.loads(self.arrays[_INDEX].tobytes()) if _INDEX in self.arrays else None
 
     def graph(self, key: str, make: Callable[[], bytes]) -> bytes:
         """The graph of a key, see `Graph.key`; it is made if it is not there."""
@@ -67,7 +60,6 @@ class LightFile:
     def write(self, directory: Path) -> Path:
         """Writes the file of a model directory, with an index of its weights; returns its path."""
         if (directory / WEIGHTS).exists():
-            index = json.dumps(weights_index(directory / WEIGHTS)).encode()
-            self.arrays[_INDEX] = np.frombuffer(index, np.uint8)
+            self.arrays[INDEX] = weights_index(directory / WEIGHTS)
         write_checkpoint(directory / LIGHT, self.arrays)
         return directory / LIGHT

@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import json
 import math
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -96,7 +97,7 @@ def _without_times(kind):
 
 
 def load_weights(
-    model: HasWeights, path: Path | str, index: Mapping[str, Any] | None = None
+    model: HasWeights, path: Path | str, index: np.ndarray | None = None
 ) -> dict[str, Any]:
     """Assigns every weight from a file of `save_weights`; returns the `fingerprints` stored in it.
 
@@ -105,13 +106,9 @@ def load_weights(
     Raises:
         InputError: the file is missing, is damaged or does not fit the model.
     """
-    check_regular(path)
-    if index is not None and Path(path).exists():
-        content = Path(path).read_bytes()
-        if zlib.crc32(content) == index["crc32"]:
-            arrays = {n: _from_chunks(content, *one) for n, one in index["arrays"].items()}
-            assign_weights(model, arrays, path)
-            return index["fingerprints"]
+    if index is not None and (found := _indexed(path, index)):
+        assign_weights(model, found[0], path)
+        return found[1]
     import h5py
 
     values = {}
@@ -134,8 +131,8 @@ def load_weights(
     return fingerprints
 
 
-def weights_index(path: Path | str) -> dict[str, Any]:
-    """Where the arrays of a file of `save_weights` are in it, and the file's CRC-32, for JSON."""
+def weights_index(path: Path | str) -> np.ndarray:
+    """Where the arrays of a file of `save_weights` are in it: [N] uint8, JSON."""
     import h5py
 
     arrays = {}
@@ -148,9 +145,20 @@ def weights_index(path: Path | str) -> dict[str, Any]:
 
     with h5py.File(path, "r") as file:
         file.visititems(collect)
-        fingerprints = dict(file.attrs)
-    crc = zlib.crc32(Path(path).read_bytes())
-    return {"crc32": crc, "fingerprints": fingerprints, "arrays": arrays}
+        found = zlib.crc32(Path(path).read_bytes()), arrays, dict(file.attrs)
+    return np.frombuffer(json.dumps(found).encode(), np.uint8)
+
+
+def _indexed(path, index):
+    """{name: array} and fingerprints of a file; None if the index is that of another."""
+    check_regular(path)
+    try:
+        content, (crc, arrays, fingerprints) = Path(path).read_bytes(), json.loads(index.tobytes())
+        if zlib.crc32(content) == crc:
+            return {name: _from_chunks(content, *one) for name, one in arrays.items()}, fingerprints
+    except _READ_ERRORS:
+        pass
+    return None
 
 
 def _from_chunks(content, dtype, shape, chunk, places):

@@ -60,6 +60,7 @@ class OnnxKit:
     where, equal = staticmethod(operator_of("Where")), staticmethod(operator_of("Equal"))
     maximum, softplus = staticmethod(operator_of("Max")), staticmethod(operator_of("Softplus"))
     exp, log = staticmethod(operator_of("Exp")), staticmethod(operator_of("Log"))
+    small_logits = False
 
     def __init__(self, epsilon: float = 1e-12, small_logits: bool = False):
         self._epsilon, self.small_logits = epsilon, small_logits

@@ -35,7 +35,7 @@ class AutoencoderEngine(OnnxEngine):
         def run(ids, mask, wanted):
             return score(ids, mask, encode(ids, mask, wanted)[:, :size])
 
-        return [*super().usual(), run]
+        return [run, *super().usual()]
 
     def posterior(self):
         return self._of_tokens(self._network.posterior)

@@ -89,7 +89,7 @@ class OnnxEngine(Engine):
         return self._states(representation)
 
     def usual(self) -> list[BatchFunction]:
-        """What it is mostly used for, as functions of a batch."""
+        """What it is mostly used for, as functions of a batch; the first one reads all weights."""
         scores = [self.token_scores()] if self.gives_scores else []
         return [*scores, self.token_vectors("context")]
 

@@ -1,6 +1,7 @@
 """`light.safetensors`: graphs, ranges for int8 and an index are used where they belong alone."""
 
-import json
+import sys
+import zlib
 
 import numpy as np
 import onnx
@@ -12,9 +13,11 @@ from tests.commands import python
 from tests.tiny import CONFIG, TOKENS, of_family
 from tta.errors import InputError
 from tta.modeling.config.weights import named
-from tta.modeling.formats.light import LightFile
+from tta.modeling.formats import weights
+from tta.modeling.formats.light import INDEX, LightFile
 from tta.modeling.formats.model_directory import load_model, save_model
 from tta.modeling.formats.parts import part_of
+from tta.modeling.formats.run_checkpoint import write_checkpoint
 from tta.modeling.formats.trained_models import BUILT_IN, PRETRAINED
 from tta.modeling.kits.onnx import graph as graphs
 from tta.modeling.kits.onnx.graph import Graph
@@ -89,6 +92,7 @@ def test_the_graphs_of_shipped_models_are_those_that_are_built(folder):
         assert engine.precision in ("float32", engines.INT8_FIXED)
         built = graphs_of(engine)
         assert built
+        assert "MatMulInteger" not in kinds(built)  # no product was forgotten
         for key, graph in built.items():
             assert light.graph(key, not_there) == graph, (engine.precision, engine.normalizer)
 
@@ -99,9 +103,11 @@ def test_every_shipped_model_that_onnxruntime_runs_is_calibrated():
 
 
 @pytest.mark.parametrize("folder", SHIPPED, ids=lambda folder: folder.name)
-def test_weights_read_by_the_index_are_those_that_h5py_reads(folder, tmp_path, monkeypatch):
-    first = load_model(folder, build=Arrays).arrays
-    monkeypatch.setattr(LightFile, "index", None)
+def test_weights_read_by_the_index_are_those_that_h5py_reads(folder, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "h5py", None)
+        first = load_model(folder, build=Arrays).arrays
+    monkeypatch.setattr(weights, "_indexed", lambda path, index: None)
     second = load_model(folder, build=Arrays).arrays
     assert first.keys() == second.keys()
     for name, array in first.items():
@@ -135,19 +141,19 @@ def graphs_of(engine):
     return found
 
 
-def nodes(engine):
-    made = [onnx.load_model_from_string(graph) for graph in graphs_of(engine).values()]
+def kinds(graphs):
+    made = [onnx.load_model_from_string(graph) for graph in graphs.values()]
     return {node.op_type for model in made for node in model.graph.node}
 
 
 def test_without_vnni_rows_have_scales_of_their_own(directory, monkeypatch):
     given = "int8", "original", "exact"
-    assert "MatMulInteger" not in nodes(load_onnx(directory, *given))
+    assert "MatMulInteger" not in kinds(graphs_of(load_onnx(directory, *given)))
     monkeypatch.undo()
     monkeypatch.setenv("TTA_VNNI", "0")
     engine = load_onnx(directory, *given)
     assert engine.precision == "int8"
-    found = nodes(engine)
+    found = kinds(graphs_of(engine))
     assert "MatMulInteger" in found
     assert "MatMulIntegerToFloat" not in found
 
@@ -189,7 +195,7 @@ def test_a_graph_of_another_version_or_config_is_built_anew(tmp_path, monkeypatc
     gelu = OnnxKit.activation
     monkeypatch.setattr(OnnxKit, "activation", lambda k, x, name: gelu(k, x, "relu"))
     assert not {*found()} & {*old}
-    assert "Relu" in nodes(load_onnx(folder, "float32", "original", "exact"))
+    assert "Relu" in kinds(graphs_of(load_onnx(folder, "float32", "original", "exact")))
     monkeypatch.undo()
     monkeypatch.setattr(graphs, "_WRITER", graphs._WRITER + 1)
     assert not {*found()} & {*old}
@@ -268,8 +274,8 @@ def twin(x, given):
 def test_the_fused_product(given):
     graph, arrays = Graph(), {"a/kernel": KERNEL, "a/bias": BIAS}
     x = graph.input("x", np.float32, ["rows", 5])
-    weights = Weights(graph, arrays, "a/", (), {"a/kernel": given})
-    session = Session(graph.output("y", OnnxKit().dense(x, weights)))
+    of = Weights(graph, arrays, "a/", (), {"a/kernel": given})
+    session = Session(graph.output("y", OnnxKit().dense(x, of)))
     found = session(x=ROWS.astype(np.float32))
     np.testing.assert_allclose(found, twin(ROWS, given), atol=2e-5)
 
@@ -278,9 +284,9 @@ def test_products_of_one_input_round_it_once():
     graph, names = Graph(), ("a", "b")
     arrays = {f"{n}/kernel": KERNEL for n in names} | {f"{n}/bias": BIAS for n in names}
     x, given = graph.input("x", np.float32, ["rows", 5]), fit(ROWS)
-    weights = Weights(graph, arrays, "", (), {f"{n}/kernel": given for n in names})
+    of = Weights(graph, arrays, "", (), {f"{n}/kernel": given for n in names})
     kit = OnnxKit()
-    sums = kit.dense(x, weights.of("a")) + kit.dense(x, weights.of("b"))
+    sums = kit.dense(x, of.of("a")) + kit.dense(x, of.of("b"))
     kinds = [node.op_type for node in graph.output("y", sums).model().graph.node]
     assert kinds.count("QuantizeLinear") == 1
 
@@ -307,11 +313,20 @@ def test_the_built_in_model_takes_no_maximum_and_has_no_probability_above_1():
         assert np.square(one.log_probabilities - other.log_probabilities).mean() < 0.15**2
 
 
-def test_the_index_is_json_that_names_all_weights():
-    index = LightFile(BUILT_IN).index
-    assert json.loads(json.dumps(index)) == index
-    config = load_model(BUILT_IN, build=Arrays).config
-    assert {*index["arrays"]} == {name for name, _ in named(config.weights)}
+@pytest.mark.parametrize(
+    "index",
+    [b"", b"{}", b"[1]", b"[7, {}, {}]", b'[CRC, {"a": ["<f2", [4], [2], [[0, 99999999]]]}, {}]'],
+    ids=["empty", "an object", "short", "of another file", "beyond the end"],
+)
+def test_an_index_that_is_wrong_is_not_used(index, tmp_path):
+    folder = write(tmp_path / "model")
+    scores = tta.load(folder, engine="onnxruntime").score(TEXTS)
+    crc = zlib.crc32((folder / WEIGHTS).read_bytes())
+    light = LightFile()
+    light.write(folder)
+    light.arrays[INDEX] = np.frombuffer(index.replace(b"CRC", b"%d" % crc), np.uint8)
+    write_checkpoint(folder / LIGHT, light.arrays)
+    np.testing.assert_array_equal(tta.load(folder, engine="onnxruntime").score(TEXTS), scores)
 
 
 def test_an_export_in_int8_has_the_scores_of_the_engine(directory, tmp_path):
