@@ -68,7 +68,7 @@ class Graph:
     ) -> "list[Tensor]":
         """Adds a node of any operator of ONNX; returns its outputs. Inputs may be numbers.
 
-        The attribute `to` is a dtype of NumPy.
+        The attribute `to` is the name of a type of NumPy.
         """
         given = [x if isinstance(x, Tensor) else self.constant(x) for x in inputs]
         names = [f"{kind}_{len(self._nodes)}_{i}" for i in range(outputs)]

@@ -34,7 +34,7 @@ def rounded_product(x: Tensor, name: str, kernel: np.ndarray, bias: Tensor) -> T
     zeros = graph.operator("Expand", zero, graph.operator("Shape", row_scales))
     rounded = graph.operator("QuantizeLinear", x, row_scales, zeros, axis=0)
     sums = graph.operator("MatMulInteger", rounded, values, zero)
-    sums = graph.operator("Cast", sums, to=np.float32)
+    sums = graph.operator("Cast", sums, to="float32")
     return sums * column_scales * row_scales[:, None] + bias
 
 
@@ -86,10 +86,10 @@ class OnnxKit:
         return x.graph.operator("Clip", x, np.int64(lowest), np.int64(highest))
 
     def float32(self, x: Tensor):
-        return x.graph.operator("Cast", x, to=np.float32)
+        return x.graph.operator("Cast", x, to="float32")
 
     def integer(self, x: Tensor):
-        return x.graph.operator("Cast", x, to=np.int64)
+        return x.graph.operator("Cast", x, to="int64")
 
     def transpose(self, x: Tensor, axes: Sequence[int]):
         return x.graph.operator("Transpose", x, perm=axes)
@@ -101,8 +101,8 @@ class OnnxKit:
         return x.graph.operator("ReduceSum", x, [axis], keepdims=int(keepdims))
 
     def any(self, x: Tensor, axis: int, keepdims: bool = False):
-        found = self.max(x.graph.operator("Cast", x, to=np.int32), axis, keepdims)
-        return x.graph.operator("Cast", found, to=np.bool_)
+        found = self.max(x.graph.operator("Cast", x, to="int32"), axis, keepdims)
+        return x.graph.operator("Cast", found, to="bool")
 
     def cumsum(self, x: Tensor, axis: int):
         return x.graph.operator("CumSum", x, np.int64(axis))
@@ -282,7 +282,7 @@ def best_pieces(
     scores = None
     if with_scores:
         scores = k.max(logits, 1, keepdims=True) - log_sum_exp(k, k.concatenate(sums, 1))
-    return graph.operator("Cast", found[:, 0], to=np.int32), scores
+    return graph.operator("Cast", found[:, 0], to="int32"), scores
 
 
 def _best_column(x, size):

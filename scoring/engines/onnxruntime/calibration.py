@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -63,14 +64,12 @@ def write_light(directory: Path | str, sentences: Sequence[Any]) -> Path:
 
 def calibrate_trained(directory: Path, batches: Iterable[Mapping[str, Any]]) -> None:
     """As `write_light`, with sentences of a training; does nothing for other engines' models."""
-    rows: list[np.ndarray] = []
-    if lacks(read_config(directory / CONFIG)) is None and (directory / VOCABULARY).exists():
-        for batch in batches:
-            ids, mask = np.asarray(batch["input_ids"]), np.asarray(batch["padding_mask"])
-            rows += [row[is_real].astype(np.int32) for row, is_real in zip(ids, mask, strict=True)]
-            if len(rows) >= NUM_SENTENCES:
-                break
-        write_light(directory, rows[:NUM_SENTENCES])
+    if lacks(read_config(directory / CONFIG)) or not (directory / VOCABULARY).exists():
+        return
+    given = ((np.asarray(one[name]) for name in ("input_ids", "padding_mask")) for one in batches)
+    pairs = chain.from_iterable(zip(ids, mask, strict=True) for ids, mask in given)
+    rows = (row[is_real].astype(np.int32) for row, is_real in pairs)
+    write_light(directory, list(islice(rows, NUM_SENTENCES)))
 
 
 def _ranges(engine, rows) -> dict[tuple[str, ...], np.ndarray]:
