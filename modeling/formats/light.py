@@ -17,6 +17,7 @@ from tta.modeling.formats.weights import weights_index
 from tta.names import LIGHT, WEIGHTS
 
 INDEX, _GRAPH, _RANGE = "index", "graph/", "range/"
+_REMEDY = "tta calibrate writes the file anew, and models work without it"
 
 
 class LightFile:
@@ -29,7 +30,10 @@ class LightFile:
     def __init__(self, directory: Path | str | None = None):
         self.path, self.arrays = Path(directory or "") / LIGHT, dict[str, np.ndarray]()
         if directory is not None and self.path.exists():
-            self.arrays = read_checkpoint(self.path)
+            try:
+                self.arrays = read_checkpoint(self.path)
+            except InputError as error:
+                raise InputError(f"{error.rule}; {_REMEDY}", self.path) from None
 
     def graph(self, key: str, make: Callable[[], bytes]) -> bytes:
         """The graph of a key, see `Graph.key`; it is made if it is not there."""
@@ -49,8 +53,7 @@ class LightFile:
             if name.startswith(prefix):
                 found |= dict.fromkeys(name.removeprefix(prefix).split(","), array)
         if not found and any(name.startswith(_RANGE) for name in self.arrays):
-            rule = "its ranges for int8 belong to other weights; tta calibrate makes them anew"
-            raise InputError(rule, self.path)
+            raise InputError(f"its ranges for int8 belong to other weights; {_REMEDY}", self.path)
         return found
 
     def add_ranges(self, digest: str, ranges: Mapping[tuple[str, ...], np.ndarray]) -> None:
