@@ -6,7 +6,8 @@
 Every figure comes from processes of its own, the best of `--repeats`. The autoencoder is
 `pretrained/nar-small`, which decodes in one pass, given the lengths. With `--light_python`, the
 Python of a light installation (README.md), start and memory of onnxruntime are measured there, and
-the installed size too.
+the installed size too. With `--ratios`, only CPU times of float32 over those of int8 are measured,
+in pairs: what else runs slows down both.
 """
 
 import json
@@ -58,7 +59,7 @@ lm = tta.load(engine=engine, precision=precision, normalizer=normalizer)
 print(best(lambda: lm.score(texts)))
 """
 
-# One after the other in one process, so that what else runs slows down both.
+# One after the other in one process.
 PAIRS = """
 import statistics
 model, normalizer = options
@@ -104,6 +105,11 @@ def measure(python: str, code: str, *arguments: object) -> list[float]:
 def results() -> dict[str, float]:
     """{name: value} of all figures: MB, seconds, milliseconds."""
     found, text = {}, ROOT / "examples/train.txt"
+    for model, normalizer in PAIRED:
+        key, python = f"cpu_ratio_int8_{model}_{normalizer}", FLAGS.light_python or sys.executable
+        (found[key],) = measure(python, BEST + PAIRS, model, normalizer, 200, text)
+    if FLAGS.ratios:
+        return found
     for engine, name in NAMES.items():
         python = sys.executable
         if engine == "onnxruntime" and FLAGS.light_python:
@@ -114,10 +120,6 @@ def results() -> dict[str, float]:
         first = measure(python, FIRST, engine)
         keys = "first_score_s", "rss_mb", "first_score_cpu_s"
         found |= {f"{key}_{name}": value for key, value in zip(keys, first, strict=True)}
-        if engine == "onnxruntime":
-            for model, normalizer in PAIRED:
-                key = f"cpu_ratio_int8_{model}_{normalizer}"
-                (found[key],) = measure(python, BEST + PAIRS, model, normalizer, 200, text)
         for precision in HAS[engine]:
             for normalizer in ("exact", "learned"):
                 for count in (50, 1000):
@@ -143,5 +145,6 @@ def main(argv: list[str]) -> None:
 if __name__ == "__main__":
     flags.DEFINE_string("json", None, "File for the figures.")
     flags.DEFINE_string("light_python", None, "The Python of a light installation.")
+    flags.DEFINE_bool("ratios", False, "Measures only CPU times of float32 over those of int8.")
     flags.DEFINE_integer("repeats", 3, "Processes for each figure.", 1)
     app.run(main)
