@@ -40,7 +40,7 @@ class LightFile:
         name = _GRAPH + key
         if name not in self.arrays:
             self.arrays[name] = np.frombuffer(zlib.compress(make(), 9), np.uint8)
-        return zlib.decompress(self.arrays[name])
+        return zlib.decompress(self.arrays[name].tobytes())
 
     def ranges(self, digest: str) -> dict[str, np.ndarray]:
         """{product: the range of its inputs} of weights with this digest, if there are any.

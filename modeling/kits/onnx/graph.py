@@ -105,7 +105,7 @@ class Graph:
         def value(name, dtype, shape=None):
             return helper.make_tensor_value_info(name, kind(dtype), shape)
 
-        def node(name, inputs, outputs, attributes):
+        def node(name, inputs, outputs, attributes: dict[str, Any]):
             if "to" in attributes:
                 attributes = {"to": kind(attributes["to"])}
             return helper.make_node(name, inputs, outputs, **attributes)

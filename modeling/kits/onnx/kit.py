@@ -183,7 +183,8 @@ class OnnxKit:
         inputs = rounded, values, step, scales, zero, Tensor(graph, ""), bias
         found = graph.operator("MatMulIntegerToFloat", *inputs, domain="com.microsoft")
         if len(apart := np.flatnonzero(divisors == 0)):
-            found = found + self.take(x, apart, 1) @ graph.weight(f"{name}:apart", kernel[apart])
+            own = graph.weight(f"{name}:apart", kernel[apart])
+            found = found + self.take(x, graph.constant(apart), 1) @ own
         return found
 
     def heads(self, x: Tensor, layers: Sequence[Weights], num_heads: int):
