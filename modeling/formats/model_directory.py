@@ -16,7 +16,7 @@ from tta.checked_files import check_regular
 from tta.errors import InputError, located
 from tta.modeling.config.base import read_config
 from tta.modeling.formats.huggingface import load_huggingface, tensors_path, tokenizer_file
-from tta.modeling.formats.light import INDEX, LightFile
+from tta.modeling.formats.onnx.light import INDEX, LightFile
 from tta.modeling.formats.run_checkpoint import has_checkpoints, load_run
 from tta.modeling.formats.tensorflow.original_files import is_original, original_vocabulary
 from tta.modeling.formats.weights import Build, check_size, load_weights, save_weights

@@ -10,7 +10,7 @@ import numpy as np
 
 from tta.errors import InputError
 from tta.modeling.config.base import read_config
-from tta.modeling.formats.light import LightFile
+from tta.modeling.formats.onnx.light import LightFile
 from tta.modeling.formats.parts import load_part, part_of
 from tta.modeling.kits.onnx.graph import Tensor
 from tta.modeling.kits.onnx.ranges import LOGITS, are_small, fit

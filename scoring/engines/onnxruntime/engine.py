@@ -9,7 +9,7 @@ import numpy as np
 from tta.data.vocabulary.load import AnyTokenizer
 from tta.errors import InputError
 from tta.modeling.config.model_types import MODEL_TYPES
-from tta.modeling.formats.light import LightFile
+from tta.modeling.formats.onnx.light import LightFile
 from tta.modeling.kits.onnx.graph import Graph
 from tta.modeling.kits.onnx.ranges import has_vnni
 from tta.modeling.kits.onnx.weights import Arrays

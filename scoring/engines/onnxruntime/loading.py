@@ -5,7 +5,7 @@ from typing import Any
 
 from tta.errors import InputError, install
 from tta.modeling.config.model_types import MODEL_TYPES
-from tta.modeling.formats.light import LightFile
+from tta.modeling.formats.onnx.light import LightFile
 from tta.modeling.formats.parts import load_part
 from tta.modeling.kits.onnx.weights import Arrays
 from tta.scoring.engines.base import lacks

@@ -13,8 +13,8 @@ from tta.data.corpus.config import LocalCorpusConfig
 from tta.data.corpus.prepare import create_tfrecords
 from tta.errors import InputError
 from tta.modeling.config.base import read_config
-from tta.modeling.formats.light import LightFile
 from tta.modeling.formats.model_directory import load_model
+from tta.modeling.formats.onnx.light import LightFile
 from tta.modeling.objectives import OBJECTIVES
 from tta.modeling.objectives.language_model import LanguageAutoencoding
 from tta.modeling.training.pretrain import pretrain

@@ -14,8 +14,8 @@ from tests.tiny import CONFIG, TOKENS, of_family
 from tta.errors import InputError
 from tta.modeling.config.weights import named
 from tta.modeling.formats import weights
-from tta.modeling.formats.light import INDEX, LightFile
 from tta.modeling.formats.model_directory import load_model, save_model
+from tta.modeling.formats.onnx.light import INDEX, LightFile
 from tta.modeling.formats.parts import part_of
 from tta.modeling.formats.run_checkpoint import write_checkpoint
 from tta.modeling.formats.trained_models import BUILT_IN, PRETRAINED
