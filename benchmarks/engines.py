@@ -7,8 +7,8 @@ Prints two tables. The first has the largest and the mean difference of sentence
 in nats, on LibriSpeech dev-clean, for models of several families; and the rank correlation of
 scores in int8 with those in float32. The second reranks all lists of docs/results.md with the
 built-in model in both engines, and in int8. Each is tuned on dev lists as there. It counts the
-lists whose picks differ between the engines. The data is in $TTA_DATA; --limit takes that many
-lists of each file, evenly spread.
+lists whose picks differ between the engines, and between float32 and int8. The data is in
+$TTA_DATA; --limit takes that many lists of each file, evenly spread.
 """
 
 import json
@@ -89,7 +89,7 @@ def picks(configs, normalizer, options, folder):
 
 
 def compare_picks(folder):
-    """{(name, normalizer): (number of lists, that of other picks, the value of each run)}."""
+    """{(name, normalizer): (number of lists, other picks, those in int8, value of each run)}."""
     found, sets = {}, list_sets()
     for name in sets if FLAGS.lists is None else FLAGS.lists:
         for normalizer in FLAGS.normalizers:
@@ -97,9 +97,11 @@ def compare_picks(folder):
                 picks(sets[name].configs(), normalizer, options, folder)
                 for options in RUNS.values()
             ]
-            (one, other, _), values = zip(*runs, strict=True)
-            different = sum(a != b for a, b in zip(one, other, strict=True))
-            found[name, normalizer] = len(one), different, *values
+            (one, other, rounded), values = zip(*runs, strict=True)
+            different = (
+                sum(a != b for a, b in zip(other, picked, strict=True)) for picked in (one, rounded)
+            )
+            found[name, normalizer] = len(one), *different, *values
             common.say(f"{name}, {normalizer}: {found[name, normalizer]}")
     return found
 
@@ -116,12 +118,13 @@ def main():
     print(tabulate(rows, heads, tablefmt="github", disable_numparse=True))
     print()
     rows = [(*key, *row) for key, row in picked.items()]
-    heads = ["lists", "normalizer", "number", "other picks", *RUNS]
+    heads = ["lists", "normalizer", "number", "other picks", "in int8", *RUNS]
     print(tabulate(rows, heads, tablefmt="github", floatfmt=".2f", intfmt=","))
     if FLAGS.json:
         found = {f"difference_{'_'.join(key)}": float(row[0]) for key, row in scored.items()}
         found |= {f"int8_rank_{'_'.join(key)}": float(row[2]) for key, row in scored.items()}
-        found |= {f"other_picks_{'_'.join(key)}": row[1] for key, row in picked.items()}
+        for number, name in ((1, "other_picks"), (2, "other_picks_int8")):
+            found |= {f"{name}_{'_'.join(key)}": row[number] for key, row in picked.items()}
         with open_output(FLAGS.json, overwrite=True) as file:
             file.write(json.dumps(found, indent=2) + "\n")
 

@@ -6,7 +6,8 @@
 Every figure comes from processes of its own, the best of `--repeats`. The autoencoder is
 `pretrained/nar-small`, which decodes in one pass, given the lengths. With `--light_python`, the
 Python of a light installation (README.md), start and memory of onnxruntime are measured there, and
-the installed size too.
+the installed size too. With `--ratios`, only CPU times of float32 over those of int8 are measured,
+in pairs: what else runs slows down both.
 """
 
 import json
@@ -23,6 +24,8 @@ FLAGS = flags.FLAGS
 
 # Engine -> the name in the results, and its precisions.
 NAMES = {"onnxruntime": "light", "tensorflow": "tensorflow"}
+# Whose CPU time in float32 is divided by that in int8.
+PAIRED = [("small", "exact"), ("small", "learned"), ("cloze-base", "exact")]
 HAS = {"onnxruntime": ("float32", "int8"), "tensorflow": PRECISIONS}
 
 FIRST = """
@@ -30,7 +33,8 @@ import time
 start = time.time()
 import resource, sys, tta
 tta.load(engine=sys.argv[1]).score(["the cat sat on the mat"])
-print(time.time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+usage = resource.getrusage(resource.RUSAGE_SELF)
+print(time.time() - start, usage.ru_maxrss / 1024, time.process_time())
 """
 
 BEST = """
@@ -53,6 +57,24 @@ LISTS = """
 engine, precision, normalizer = options
 lm = tta.load(engine=engine, precision=precision, normalizer=normalizer)
 print(best(lambda: lm.score(texts)))
+"""
+
+# One after the other in one process.
+PAIRS = """
+import statistics
+model, normalizer = options
+first, second = (
+    tta.load(model, engine="onnxruntime", normalizer=normalizer, precision=precision)
+    for precision in ("float32", "int8")
+)
+
+def seconds(lm):  # of CPU
+    start = time.process_time()
+    lm.score(texts)
+    return time.process_time() - start
+
+pairs = [(seconds(first), seconds(second)) for _ in range(8)][1:]
+print(statistics.median(one / other for one, other in pairs))
 """
 
 NAR = """
@@ -83,6 +105,11 @@ def measure(python: str, code: str, *arguments: object) -> list[float]:
 def results() -> dict[str, float]:
     """{name: value} of all figures: MB, seconds, milliseconds."""
     found, text = {}, ROOT / "examples/train.txt"
+    for model, normalizer in PAIRED:
+        key, python = f"cpu_ratio_int8_{model}_{normalizer}", FLAGS.light_python or sys.executable
+        (found[key],) = measure(python, BEST + PAIRS, model, normalizer, 200, text)
+    if FLAGS.ratios:
+        return found
     for engine, name in NAMES.items():
         python = sys.executable
         if engine == "onnxruntime" and FLAGS.light_python:
@@ -91,7 +118,8 @@ def results() -> dict[str, float]:
         if engine == "tensorflow":
             found["install_mb_tensorflow"] = measure(python, SIZE)[0]
         first = measure(python, FIRST, engine)
-        found[f"first_score_s_{name}"], found[f"rss_mb_{name}"] = first
+        keys = "first_score_s", "rss_mb", "first_score_cpu_s"
+        found |= {f"{key}_{name}": value for key, value in zip(keys, first, strict=True)}
         for precision in HAS[engine]:
             for normalizer in ("exact", "learned"):
                 for count in (50, 1000):
@@ -117,5 +145,6 @@ def main(argv: list[str]) -> None:
 if __name__ == "__main__":
     flags.DEFINE_string("json", None, "File for the figures.")
     flags.DEFINE_string("light_python", None, "The Python of a light installation.")
+    flags.DEFINE_bool("ratios", False, "Measures only CPU times of float32 over those of int8.")
     flags.DEFINE_integer("repeats", 3, "Processes for each figure.", 1)
     app.run(main)

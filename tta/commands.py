@@ -10,6 +10,7 @@ OURS = {
     "tta-adapt": "tta.flags.adapt",
     "tta-beam-create-tfrecords": "tta.flags.beam_create_tfrecords",
     "tta-beam-score": "tta.flags.beam_score",
+    "tta-calibrate": "tta.flags.calibrate",
     "tta-completion": "tta.flags.completion",
     "tta-create-tfrecords": "tta.flags.create_tfrecords",
     "tta-create-vocab": "tta.flags.create_vocab",

@@ -8,6 +8,7 @@ TOKENIZER_FILES = ("tokenizer_config.json", "added_tokens.json", "special_tokens
 WEIGHTS = "model.weights.h5"
 README = "README.md"
 POOLING = "pooling.npz"
+LIGHT = "light.safetensors"  # what onnxruntime would make, or compute, at each start
 VECTORS = "vectors.npy"  # the target vectors of a SemFit model; a folder of vectors has one, too
 STANDARDIZATION = "standardization.safetensors"  # what was taken out of a model's outputs
 NGRAMS = "ngrams.npy"  # the vectors of character n-grams, for words without a row in VECTORS
@@ -17,7 +18,7 @@ NEW_WORD_FILES = (NGRAMS, NGRAMS_SETTINGS, CHARACTER_NETWORK)
 INPUT_FILES = (VECTORS, *NEW_WORD_FILES)  # what a model may read besides ids
 # A new file stands in one of these. Weights are kept with digests of the first, which they need.
 NEEDED_FILES = (CONFIG, VOCABULARY, STANDARDIZATION, *INPUT_FILES)
-MODEL_FILES = (*NEEDED_FILES, TOKENIZER_JSON, WEIGHTS, README, POOLING)
+MODEL_FILES = (*NEEDED_FILES, TOKENIZER_JSON, WEIGHTS, README, POOLING, LIGHT)
 
 # A data set of shards; written last, so that a folder without it is not complete.
 DATASET = "dataset.json"

@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tqdm import tqdm
-
 from tta.data.text.encodings import check_first_line, check_line
 from tta.data.text.files import STANDARD_STREAM, PipeReader, open_input, open_pipe, shown_path
 from tta.data.text.tables import column_cells, delimiter_of
@@ -251,8 +249,10 @@ def print_notes(reader: TextReader) -> None:
         print(f"note: {note}", file=sys.stderr)
 
 
-def bytes_bar(reader: TextReader, what: str) -> tqdm:
+def bytes_bar(reader: TextReader, what: str) -> Any:
     """A progress bar over the bytes of a reader, on standard error if it is a terminal."""
+    from tqdm import tqdm  # takes long to import
+
     size = reader.total_bytes
     return tqdm(total=size, unit="B", unit_scale=True, desc=what, disable=None)
 

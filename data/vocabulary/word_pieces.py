@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,6 +20,7 @@ from tta.names import TOKENIZER_JSON
 # The special tokens of the vocabularies we train, in the order of the original T-TA code.
 TTA_SPECIALS = ("[PAD]", "[EOS]", "[UNK]", "[SOS]", "[MASK]")
 
+_BLANK = re.compile(r"[ \t\r\n]")
 MAX_VOCABULARY_BYTES = 1 << 26  # after decompression
 
 # The names of (padding, unknown, begin, end, mask) in each family of vocabularies.
@@ -103,7 +105,7 @@ class Vocabulary(TokenFile):
             rule = None
             if not token:
                 rule = "expected a token, got an empty line"
-            elif any(c in token for c in " \t\r\n"):
+            elif _BLANK.search(token):
                 rule = f"expected a token without white space, got {token!r}"
             elif token in first_line:
                 rule = f"duplicate token {token!r}, first on line {first_line[token]}"
@@ -206,7 +208,7 @@ class Vocabulary(TokenFile):
         """The characters of all pieces but the special tokens."""
         special = set(self._special_ids)
         pieces = (t for number, t in enumerate(self.tokens) if number not in special)
-        return frozenset(c for token in pieces for c in token.removeprefix("##") or token)
+        return frozenset("".join(token.removeprefix("##") or token for token in pieces))
 
     @cached_property
     def continues_word(self) -> np.ndarray:

@@ -10,7 +10,6 @@ import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import ml_dtypes  # noqa: F401 (makes bfloat16 a type of NumPy)
 import numpy as np
 from safetensors import SafetensorError, safe_open
 
@@ -88,6 +87,8 @@ class _Tensor(NamedTuple):
 
 def _open_tensors(path, stack) -> dict[str, _Tensor]:
     """{name: tensor} of all files; LayerNorm's parameters have the names of today."""
+    import ml_dtypes  # noqa: F401 (makes bfloat16 a type of NumPy)
+
     directory, names = path.parent, [path.name]
     if path.name == INDEX:
         places = read_json_object(path).get("weight_map")

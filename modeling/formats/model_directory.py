@@ -4,6 +4,7 @@ A SemFit model also has `vectors.npy`, the vectors it predicts. `FORMATS` has th
 that are read as models.
 """
 
+import contextlib
 import hashlib
 from collections.abc import Callable
 from functools import partial
@@ -15,6 +16,7 @@ from tta.checked_files import check_regular
 from tta.errors import InputError, located
 from tta.modeling.config.base import read_config
 from tta.modeling.formats.huggingface import load_huggingface, tensors_path, tokenizer_file
+from tta.modeling.formats.onnx.light import INDEX, LightFile
 from tta.modeling.formats.run_checkpoint import has_checkpoints, load_run
 from tta.modeling.formats.tensorflow.original_files import is_original, original_vocabulary
 from tta.modeling.formats.weights import Build, check_size, load_weights, save_weights
@@ -67,7 +69,10 @@ def _load_own(directory, build, keep_segments):
     check_size(size / 2, config, CONFIG, directory / WEIGHTS)  # 2 bytes per value in float16
     with located(path=directory / CONFIG):
         model = build(config)
-    saved_with = load_weights(model, directory / WEIGHTS)
+    index = None
+    with contextlib.suppress(InputError):  # onnxruntime's engine says what is damaged
+        index = LightFile(directory).arrays.get(INDEX)
+    saved_with = load_weights(model, directory / WEIGHTS, index)
     for name, fingerprint in _fingerprints(directory).items():
         if saved_with.get(name, fingerprint) != fingerprint:
             raise InputError("damaged or changed since its weights were saved", directory / name)

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors.numpy import save
 
 from tta.atomic import whole_file
 from tta.checked_files import read_tensors
@@ -45,6 +44,8 @@ def has_checkpoints(directory: Path) -> bool:
 
 def write_checkpoint(path: Path, arrays: dict[str, np.ndarray]) -> None:
     """Writes a checkpoint, which appears when it is complete; its folder is made if needed."""
+    from safetensors.numpy import save
+
     path.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(path) as file:
         file.write(save(arrays | {_CHECKSUM: _checksum(arrays)}))

@@ -1,16 +1,17 @@
 """`model.weights.h5`: the weights of a model by name, each array with a checksum."""
 
 import io
+import json
 import math
+import zlib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, Protocol, TypeAlias
 
-import h5py
 import numpy as np
 
 from tta.atomic import whole_file
-from tta.checked_files import reading
+from tta.checked_files import check_regular, reading
 from tta.errors import InputError
 from tta.modeling.config.base import ModelConfig
 from tta.modeling.config.weights import named
@@ -56,6 +57,8 @@ def save_weights(
     for name, array in arrays.items():
         if not np.isfinite(array).all():
             raise InputError(f"weight {name} holds values that {dtype} cannot hold", path)
+    import h5py
+
     # Written to memory first: on a full disk, HDF5 leaves a broken file without an error.
     content = io.BytesIO()
     with _new_file(content) as file:
@@ -71,6 +74,8 @@ def save_weights(
 
 def _new_file(content):
     """A file in memory, without times. This format also has checksums of its own structures."""
+    import h5py
+
     access = h5py.h5p.create(h5py.h5p.FILE_ACCESS)
     access.set_fileobj_driver(h5py.h5fd.fileobj_driver, content)
     access.set_libver_bounds(h5py.h5f.LIBVER_V110, h5py.h5f.LIBVER_V110)
@@ -80,16 +85,26 @@ def _new_file(content):
 
 def _without_times(kind):
     """Properties of a new file or group that does not record when it is made."""
+    import h5py
+
     properties = h5py.h5p.create(kind)
     properties.set_obj_track_times(False)
     return properties
 
 
-def load_weights(model: HasWeights, path: Path | str) -> dict[str, Any]:
+def load_weights(
+    model: HasWeights, path: Path | str, index: np.ndarray | None = None
+) -> dict[str, Any]:
     """Assigns every weight from a file of `save_weights`; returns the `fingerprints` stored in it.
 
-    Raises InputError if the file is missing, is damaged or does not fit the model.
+    With the `index` of this very file, h5py, which takes long to import, is not needed. Raises
+    InputError if the file is missing, is damaged or does not fit the model.
     """
+    if index is not None and (found := _indexed(path, index)):
+        assign_weights(model, found[0], path)
+        return found[1]
+    import h5py
+
     values = {}
 
     def collect(name, item):
@@ -108,6 +123,46 @@ def load_weights(model: HasWeights, path: Path | str) -> dict[str, Any]:
             if not isinstance(value, str):
                 raise InputError(f"the attribute {name} must be text", path)
     return fingerprints
+
+
+def weights_index(path: Path | str) -> np.ndarray:
+    """Where the arrays of a file of `save_weights` are in it: [N] uint8, JSON."""
+    import h5py
+
+    arrays = {}
+
+    def collect(name, item):
+        if isinstance(item, h5py.Dataset):
+            chunks = map(item.id.get_chunk_info, range(item.id.get_num_chunks()))
+            places = [(*one.chunk_offset, one.byte_offset) for one in chunks]
+            arrays[name] = item.dtype.str, item.shape, item.chunks, places
+
+    with h5py.File(path, "r") as file:
+        file.visititems(collect)
+        found = zlib.crc32(Path(path).read_bytes()), arrays, dict(file.attrs)
+    return np.frombuffer(json.dumps(found).encode(), np.uint8)
+
+
+def _indexed(path, index):
+    """{name: array} and fingerprints of a file; None if the index is that of another."""
+    check_regular(path)
+    try:
+        content, (crc, arrays, fingerprints) = Path(path).read_bytes(), json.loads(index.tobytes())
+        if zlib.crc32(content) == crc:
+            return {name: _from_chunks(content, *one) for name, one in arrays.items()}, fingerprints
+    except (OSError, LookupError, ValueError, TypeError):
+        pass
+    return None
+
+
+def _from_chunks(content, dtype, shape, chunk, places):
+    """An array in chunks of a file: `places` are where each starts in the array, and its byte."""
+    found, count = np.empty(shape, dtype), math.prod(chunk)
+    for *starts, offset in places:
+        part = found[tuple(slice(a, a + n) for a, n in zip(starts, chunk, strict=True))]
+        values = np.frombuffer(content, dtype, count, offset).reshape(chunk)
+        part[...] = values[tuple(map(slice, part.shape))]
+    return found
 
 
 def check_size(
@@ -150,7 +205,7 @@ def assign_weights(model: HasWeights, values: Mapping[str, Any], source: Path | 
             )
         if value.dtype.kind != "f":
             raise InputError(f"weight {name} has type {value.dtype}, not a float type", source)
-        if isinstance(value, h5py.Dataset) and not _is_plain(value):
+        if hasattr(value, "chunks") and not _is_plain(value):
             raise InputError(f"weight {name} is not stored as plain numbers", source)
     model.assign(_finite_values(weights, values, source))
 

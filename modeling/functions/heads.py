@@ -105,7 +105,7 @@ def log_sum_exp(
     `weights` [P] are 1 if None. `left_out` [M] is an entry of each row that is left out, if it is
     one of 0 to P - 1; `size` is P then.
     """
-    highest = k.float32(k.max(logits, -1, keepdims=True))
+    highest = 0.0 if k.small_logits else k.float32(k.max(logits, -1, keepdims=True))
     exponentials = k.exp(k.float32(logits) - highest)
     ones = weights is None
     total = k.sum(exponentials, -1) if ones else k.flat(exponentials @ weights[:, None])

@@ -37,8 +37,10 @@ class Array(Protocol):
 class Kit(Protocol):
     """As in `keras.ops`: where, equal, maximum, concatenate, transpose, cumsum, clip, any, max,
     sum, exp, log, pad (with zeros or False), softmax (of the last axis), take (axis 0 if none is
-    given).
+    given), small_logits (whether exponentials of logits are finite and their sums above 0).
     """
+
+    small_logits: bool
 
     def where(self, *args: Any, **kwargs: Any) -> Any: ...
     def equal(self, *args: Any, **kwargs: Any) -> Any: ...

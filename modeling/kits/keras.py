@@ -35,6 +35,8 @@ class KerasKit:
         output_table: [V, D], a constant copy of the table for `logits`; None uses the table itself.
     """
 
+    small_logits = False
+
     def __init__(self, training: bool | None = False, output_table: Any = None):
         self.training = bool(training)
         self._output_table = output_table

@@ -55,6 +55,7 @@ class TorchKit:
         like: the tensor.
     """
 
+    small_logits = False
     where, equal = staticmethod(torch.where), staticmethod(torch.eq)
     exp, log = staticmethod(torch.exp), staticmethod(torch.log)
     concatenate, softplus = staticmethod(torch.cat), staticmethod(functional.softplus)

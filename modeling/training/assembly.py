@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -30,13 +31,15 @@ from tta.modeling.training.statistics import (
 )
 from tta.modeling.training.steps.base import Steps
 from tta.modeling.training.trainer import Trainer
-from tta.names import STANDARDIZATION
+from tta.names import LIGHT, STANDARDIZATION
+from tta.registry import resolve
 
 # Batches over which the finished model's outputs are standardized, pieces are counted, and the
 # log-normalizer of the initial model is averaged.
 STANDARDIZING_BATCHES = 100
 COUNTING_BATCHES = 300
 CENTERING_BATCHES = 5
+_CALIBRATE = "tta.scoring.engines.onnxruntime.calibration:calibrate_trained"  # not without it
 
 
 def make_trainer(
@@ -134,11 +137,12 @@ def write_model(
 ) -> None:
     """Standardizes the outputs of a trained model and completes a model directory.
 
-    How they were standardized is recorded in it. The directory has the vocabulary. `card` is the
-    text of README.md, `weights_dtype` "float32" or "float16".
+    How they were standardized is recorded in it. The model is calibrated for int8. The directory
+    has the vocabulary. `card` is the text of README.md, `weights_dtype` "float32" or "float16".
     """
     model: Any = trainer.model
-    (directory / STANDARDIZATION).unlink(missing_ok=True)  # of the weights that are replaced
+    for name in STANDARDIZATION, LIGHT:
+        (directory / name).unlink(missing_ok=True)  # of the weights that are replaced
     if model.can_standardize_outputs:
         batches = trainer.epoch_batches(0)
         statistics = output_statistics(model, batches, STANDARDIZING_BATCHES, trainer.steps)
@@ -146,3 +150,6 @@ def write_model(
             model.standardize_outputs(*statistics)
         write_standardization(directory, *statistics)
     save_model(model, directory, card, weights_dtype)
+    if find_spec("onnxruntime") is not None:
+        batches = trainer.steps.read(trainer.epoch_batches(0), "training")
+        resolve(_CALIBRATE)(directory, batches)

@@ -42,7 +42,8 @@ class Engine(ABC):
         name: in signatures.
         config: the `ModelConfig` of the model.
         tokenizer: the tokenizer whose ids it takes; None if the model has no vocabulary.
-        precision: of matrix products, "float32", "bfloat16" or "int8".
+        precision: of matrix products, "float32", "bfloat16", "int8", or "int8-fixed": the
+            inputs of a product have a fixed range, for which the model was calibrated.
         normalizer: "exact" or "learned".
         gives_scores: whether it has `token_scores`: the family gives scores, and the head
             probabilities.
@@ -52,6 +53,7 @@ class Engine(ABC):
         batches_in_flight: the number of batches to work on at the same time.
         batch_tokens: the number of tokens in a batch, padding included, if the options give none.
         vector_sizes: {representation: D}, the default first. See `TextModel.encode`.
+        ranges: of the inputs of products in int8, as in `Network`.
         is_shared: whether a caller has `model`, and may have changed the weights.
         in_tensorflow: loads the model again, as a `TensorFlowEngine`; None if this is one, or if
             the model is in no directory.
@@ -68,6 +70,7 @@ class Engine(ABC):
     batches_in_flight: int
     batch_tokens: int = 4096
     vector_sizes: Mapping[str, int]
+    ranges: Mapping[str, np.ndarray] | None = None
     is_shared: bool = False
     in_tensorflow: Callable[[], "Engine"] | None = None
 

@@ -44,7 +44,7 @@ def load_engine(
             raise InputError("device needs engine onnxruntime; TensorFlow takes a GPU by itself")
         load = tensorflow_engine().from_directory
         return load(directory, precision, pll_variant, normalizer, part)
-    _check_installed("onnxruntime")
+    check_installed("onnxruntime")
     from tta.scoring.engines.onnxruntime.loading import load_onnx
 
     made = load_onnx(directory, precision, pll_variant, normalizer, part, device or "cpu")
@@ -55,7 +55,7 @@ def load_engine(
 
 def tensorflow_engine() -> Any:
     """The class `TensorFlowEngine`. Raises InputError if TensorFlow or Keras is not installed."""
-    _check_installed("tensorflow")
+    check_installed("tensorflow")
     from tta.scoring.engines.tensorflow.engine import TensorFlowEngine
 
     return TensorFlowEngine
@@ -96,7 +96,8 @@ def _missing(engine: str) -> list[str]:
     return [name for name in _PACKAGES[engine] if importlib.util.find_spec(name) is None]
 
 
-def _check_installed(engine: str) -> None:
+def check_installed(engine: str) -> None:
+    """Raises InputError unless the packages of an engine are installed."""
     if missing := _missing(engine):
         rule = f"engine {engine} needs {missing[0]}, which is not installed: {install()}"
         raise InputError(rule)

@@ -69,6 +69,7 @@ def write(lm: Any, folder: Path, **_: str) -> str:
         lm.engine.weights(),
         "original",
         lm.normalizer,
+        ranges=lm.engine.ranges,
         unk_id=lm.tokenizer.vocabulary.unk_id,
         prices=character_prices(lm),
     )
@@ -92,7 +93,9 @@ def write(lm: Any, folder: Path, **_: str) -> str:
     for name, number in (("PAD", vocabulary.pad_id), ("MASK", vocabulary.mask_id)):
         usage = usage.replace(name, str(number))
     what = f"A language model of type {lm.config.model_type} for onnxruntime."
-    computes = cards.SCORES | {"long": "cut", "engine": "onnxruntime"}
+    precision = "float32" if lm.engine.precision == "bfloat16" else lm.engine.precision
+    computes = {"long": "cut", "engine": "onnxruntime", "precision": precision}
+    computes = cards.SCORES | computes
     return cards.write(lm, folder, Card(what, usage + _INPUTS, computes, "onnx", ("onnx",)))
 
 
@@ -104,7 +107,7 @@ def write_logits(lm: Any, path: Path) -> None:
 
     It reads "input_ids" and "attention_mask" [B, T] int64, and gives "logits" [B, T, V] float32.
     """
-    config, (k, w) = lm.config, started(lm.config, lm.engine.weights(), None)
+    config, (k, w) = lm.config, started(lm.config, lm.engine.weights())
     graph, encode = w.graph, MODEL_TYPES.load(config.model_type).part("encoder")
     ids, mask = (graph.input(name, np.int64, TOKENS) for name in ("input_ids", "attention_mask"))
     found = encode(k, w.of("encoder"), config, ids, ~k.equal(mask, 0))
@@ -129,7 +132,7 @@ def _write_weights(weights, path) -> dict[str, tuple[int, int]]:
     with open(path, "wb") as file:
         for name, array in sorted(weights.items()):  # a part comes after its table
             table, _, rows = name.partition("[")
-            if rows and table in positions:
+            if rows.endswith("]") and table in positions:
                 offset = positions[table][0] + int(rows.partition(":")[0]) * array[0].nbytes
             else:
                 file.write(bytes(-file.tell() % _ALIGNED))

@@ -1,4 +1,4 @@
-"""Settings of tta score and tta fit-pooling."""
+"""Settings of tta score, tta fit-pooling and tta calibrate."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -156,6 +156,15 @@ class ScoreConfig(Config):
         for name in (*ROW_FIELDS[1:], *(["unit"] if self.unit != "nats" else [])):
             if self.pairs is not None and getattr(self, name):
                 raise InputError(f"{name} needs input_file, not pairs")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CalibrateConfig(Config):
+    """On which text a model is calibrated."""
+
+    model: str = setting(..., "Model directory, or a name. Its light.safetensors is written anew.")
+    input_file: list[str] = setting(..., RAW_TEXT)
+    seed: int = setting(0, SEED, group="Sample")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Text files in, files out: the scores of sentences, and the statistics of `sif` and `whitened`."""
+"""Text files in, files out: scores, the statistics of `sif` and `whitened`, ranges for int8."""
 
 import contextlib
 import hashlib
@@ -24,8 +24,10 @@ from tta.data.text.lines import (
 )
 from tta.data.text.tables import row_writer
 from tta.errors import InputError
+from tta.modeling.formats.trained_models import find_directory
 from tta.names import POOLING
-from tta.scoring.scorers.config import ROW_FIELDS, FitPoolingConfig, ScoreConfig
+from tta.scoring.engines.load import check_installed
+from tta.scoring.scorers.config import ROW_FIELDS, CalibrateConfig, FitPoolingConfig, ScoreConfig
 from tta.scoring.scorers.inference.reading import MAX_TEXTS, NEARLY_ALL, language_notes
 from tta.scoring.scorers.inference.shards import Shard, Shards, shard_writer
 from tta.scoring.scorers.inference.stream import Block, read_blocks, score_stream
@@ -201,6 +203,22 @@ def _token_fields(lm, sentences, config):
         for one, (words, values) in zip(fields, by_words, strict=True):
             one |= {"words": words, "word_log_probabilities": values}
     return fields
+
+
+def calibrate_on_files(config: CalibrateConfig) -> Path:
+    """Calibrates a model for int8 on a sample of the lines. Returns the path of the file.
+
+    Raises:
+        InputError: the text is missing or malformed; or as `write_light`.
+    """
+    directory = find_directory(config.model)
+    check_installed("onnxruntime")
+    from tta.scoring.engines.onnxruntime.calibration import NUM_SENTENCES, write_light
+
+    reader = TextReader(expand_globs(config.input_file))
+    texts = sample_lines(reader, NUM_SENTENCES, config.seed)
+    print_notes(reader)
+    return write_light(directory, texts)
 
 
 def fit_pooling_on_files(config: FitPoolingConfig, **load_options: Any) -> Path:

@@ -1,34 +1,42 @@
 """Builds ONNX graphs in the style of NumPy: tensors with operators, and functions of tensors.
 
-The weights stay outside of the graph, so that it is small.
+The weights stay outside of the graph, so that it is small. `onnx`, which takes long to import, is
+needed to write a graph only.
 """
 
+import hashlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
 # Gelu is part of it. onnxruntime 1.18 and later read both.
 OPSET, IR_VERSION = 20, 9
+# Raise it if `Graph.model` writes the same nodes in another way.
+_WRITER = 1
 _END = np.iinfo(np.int64).max
 
 
 class Graph:
-    """The nodes, inputs, outputs and constants of a graph that grows as functions are called."""
+    """The nodes, inputs, outputs and constants of a graph that grows as functions are called.
+
+    Attributes:
+        weights: {name: array}.
+        products: {name of a weight: the input of its product}, of those that int8 rounds.
+    """
 
     def __init__(self):
         self.weights: dict[str, np.ndarray] = {}
-        self._nodes: list[NodeProto] = []
-        self._inputs: list[ValueInfoProto] = []
-        self._outputs: list[ValueInfoProto] = []
-        self._constants: dict[tuple[Any, ...], TensorProto] = {}
+        self.products: dict[str, Tensor] = {}
+        self._nodes: list[tuple[str, list[str], list[str], dict[str, Any]]] = []
+        self._inputs: list[tuple[str, str, Any]] = []  # name, dtype, shape
+        self._outputs: list[tuple[str, str]] = []
+        self._constants: dict[tuple[bytes, Any, str], str] = {}  # bytes, shape, dtype: name
 
     def input(self, name: str, dtype: type, shape: Sequence[str | int]) -> "Tensor":
         """An input; a size that has a name may be any number."""
-        kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
-        self._inputs.append(helper.make_tensor_value_info(name, kind, shape))
+        self._inputs.append((name, np.dtype(dtype).name, list(shape)))
         return Tensor(self, name)
 
     def output(self, name: str, value: "Tensor", dtype: type = np.float32) -> "Graph":
@@ -36,11 +44,10 @@ class Graph:
 
         onnxruntime has no place for the values of such weights.
         """
-        read = {one for node in self._nodes for one in node.input}
+        read = {one for _, inputs, *_ in self._nodes for one in inputs}
         self.weights = {one: array for one, array in self.weights.items() if one in read}
-        kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
-        self._nodes.append(helper.make_node("Identity", [value.name], [name]))
-        self._outputs.append(helper.make_tensor_value_info(name, kind, None))
+        self._nodes.append(("Identity", [value.name], [name], {}))
+        self._outputs.append((name, np.dtype(dtype).name))
         return self
 
     def weight(self, name: str, array: np.ndarray) -> "Tensor":
@@ -53,20 +60,19 @@ class Graph:
         array = np.asarray(value)
         if array.dtype.kind in "fi":  # others, such as bool and uint8, stay
             array = array.astype("float32" if array.dtype.kind == "f" else "int64")
-        key = array.tobytes(), array.shape, array.dtype
-        if key not in self._constants:
-            name = f"constant_{len(self._constants)}"
-            self._constants[key] = numpy_helper.from_array(array, name)
-        return Tensor(self, self._constants[key].name)
+        key = array.tobytes(), array.shape, array.dtype.name
+        return Tensor(self, self._constants.setdefault(key, f"constant_{len(self._constants)}"))
 
     def operators(
         self, kind: str, *inputs: Any, outputs: int = 1, **attributes: Any
     ) -> "list[Tensor]":
-        """Adds a node of any operator of ONNX; returns its outputs. Inputs may be numbers."""
+        """Adds a node of any operator of ONNX; returns its outputs. Inputs may be numbers.
+
+        The attribute `to` is the name of a type of NumPy.
+        """
         given = [x if isinstance(x, Tensor) else self.constant(x) for x in inputs]
         names = [f"{kind}_{len(self._nodes)}_{i}" for i in range(outputs)]
-        node = helper.make_node(kind, [x.name for x in given], names, **attributes)
-        self._nodes.append(node)
+        self._nodes.append((kind, [x.name for x in given], names, attributes))
         return [Tensor(self, name) for name in names]
 
     def operator(self, kind: str, *inputs: Any, **attributes: Any) -> "Tensor":
@@ -75,38 +81,58 @@ class Graph:
 
     def weights_of(self, *kinds: str) -> dict[str, np.ndarray]:
         """The weights that operators of these kinds read; without kinds, all that are read."""
-        nodes = [node for node in self._nodes if not kinds or node.op_type in kinds]
-        names = dict.fromkeys(name for node in nodes for name in node.input)
+        read = [inputs for kind, inputs, *_ in self._nodes if not kinds or kind in kinds]
+        names = dict.fromkeys(name for inputs in read for name in inputs)
         return {name: self.weights[name] for name in names if name in self.weights}
 
-    def model(self, fed: Collection[str] = ()) -> ModelProto:
-        """The graph. The caller supplies each weight by its name.
+    def key(self, fed: Collection[str] = ()) -> str:
+        """What `model` depends on, as 32 hexadecimal digits."""
+        weights = [(n, a.dtype.name, a.shape) for n, a in self.weights_of().items()]
+        made = self._nodes, self._inputs, self._outputs, self._constants, weights, [*fed]
+        return hashlib.sha256(repr((_WRITER, OPSET, IR_VERSION, made)).encode()).hexdigest()[:32]
+
+    def model(self, fed: Collection[str] = ()) -> Any:
+        """The graph, a `ModelProto`. The caller supplies each weight by its name.
 
         Those that are `fed` are inputs, the others external data: onnxruntime copies external data,
         and reads inputs where they are.
         """
-        weights = {name: _external(name, array) for name, array in self.weights_of().items()}
-        inputs = [weights.pop(name) for name in fed]
+        from onnx import TensorProto, helper, numpy_helper
+
+        def kind(dtype):
+            return helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+
+        def value(name, dtype, shape=None):
+            return helper.make_tensor_value_info(name, kind(dtype), shape)
+
+        def node(name, inputs, outputs, attributes: dict[str, Any]):
+            if "to" in attributes:
+                attributes = {"to": kind(attributes["to"])}
+            return helper.make_node(name, inputs, outputs, **attributes)
+
+        def external(name, array):
+            place = TensorProto.EXTERNAL
+            of = {"data_type": kind(array.dtype), "dims": array.shape, "data_location": place}
+            tensor = TensorProto(name=name, **of)
+            tensor.external_data.add(key="location", value=name)
+            return tensor
+
+        weights = self.weights_of()
+        tables = [(name, weights[name].dtype, weights.pop(name).shape) for name in fed]
+        constants = [
+            numpy_helper.from_array(np.frombuffer(data, dtype).reshape(shape), name)
+            for (data, shape, dtype), name in self._constants.items()
+        ]
         graph = helper.make_graph(
-            self._nodes,
+            [node(*one) for one in self._nodes],
             "tta",
-            [
-                *self._inputs,
-                *(helper.make_tensor_value_info(x.name, x.data_type, x.dims) for x in inputs),
-            ],
-            self._outputs,
-            [*self._constants.values(), *weights.values()],
+            [value(*one) for one in (*self._inputs, *tables)],
+            [value(*one) for one in self._outputs],
+            [*constants, *(external(*one) for one in weights.items())],
         )
-        opsets = [helper.make_opsetid("", OPSET)]
+        domains = {of.get("domain", "") for *_, of in self._nodes}
+        opsets = [helper.make_opsetid(one, 1 if one else OPSET) for one in sorted(domains)]
         return helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION)
-
-
-def _external(name, array):
-    kind = helper.np_dtype_to_tensor_dtype(array.dtype)
-    tensor = TensorProto(name=name, data_type=kind, dims=array.shape)
-    tensor.data_location = TensorProto.EXTERNAL
-    tensor.external_data.add(key="location", value=name)
-    return tensor
 
 
 def operator_of(kind: str) -> Any:

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from onnx import TensorProto
 
 from tta.modeling.functions.heads import log_sum_exp
 from tta.modeling.kits.onnx.graph import Tensor, operator_of
@@ -28,17 +27,22 @@ def rounded_product(x: Tensor, name: str, kernel: np.ndarray, bias: Tensor) -> T
     batch.
     """
     graph = x.graph
-    scales = np.maximum(np.abs(kernel).max(axis=0), 1e-30).astype(np.float32) / _LARGEST_WEIGHT
-    values = graph.weight(f"{name}:int8", np.rint(kernel / scales).astype(np.int8))
-    column_scales = graph.weight(f"{name}:scales", scales)
+    values, column_scales = _rounded(graph, name, kernel, _LARGEST_WEIGHT)
     zero = graph.constant(np.uint8(_ZERO))
     largest = graph.operator("ReduceMax", graph.operator("Abs", x), [1], keepdims=0)
     row_scales = graph.operator("Max", largest, 1e-30) * (1.0 / _LARGEST_INPUT)  # [M]
     zeros = graph.operator("Expand", zero, graph.operator("Shape", row_scales))
     rounded = graph.operator("QuantizeLinear", x, row_scales, zeros, axis=0)
     sums = graph.operator("MatMulInteger", rounded, values, zero)
-    sums = graph.operator("Cast", sums, to=TensorProto.FLOAT)
+    sums = graph.operator("Cast", sums, to="float32")
     return sums * column_scales * row_scales[:, None] + bias
+
+
+def _rounded(graph, name, kernel, largest):
+    """Weights from -largest to largest, int8, and the scale of each column."""
+    scales = np.maximum(np.abs(kernel).max(axis=0), 1e-30).astype(np.float32) / largest
+    values = graph.weight(f"{name}:int8", np.rint(kernel / scales).astype(np.int8))
+    return values, graph.weight(f"{name}:scales", scales)
 
 
 # That of `tta.modeling.kits.keras`.
@@ -50,14 +54,17 @@ class OnnxKit:
 
     Args:
         epsilon: that of every LayerNorm.
+        small_logits: as in `tta.modeling.functions.kit.Kit`.
     """
 
     where, equal = staticmethod(operator_of("Where")), staticmethod(operator_of("Equal"))
     maximum, softplus = staticmethod(operator_of("Max")), staticmethod(operator_of("Softplus"))
     exp, log = staticmethod(operator_of("Exp")), staticmethod(operator_of("Log"))
+    small_logits = False
 
-    def __init__(self, epsilon: float = 1e-12):
-        self._epsilon = epsilon
+    def __init__(self, epsilon: float = 1e-12, small_logits: bool = False):
+        self._epsilon, self.small_logits = epsilon, small_logits
+        self._rounded: dict[str, tuple[Tensor, ...]] = {}  # inputs, with step and zero
 
     def take(self, x: Tensor, indices: Tensor, axis: int = 0):
         return x.graph.operator("Gather", x, indices, axis=axis)
@@ -79,10 +86,10 @@ class OnnxKit:
         return x.graph.operator("Clip", x, np.int64(lowest), np.int64(highest))
 
     def float32(self, x: Tensor):
-        return x.graph.operator("Cast", x, to=TensorProto.FLOAT)
+        return x.graph.operator("Cast", x, to="float32")
 
     def integer(self, x: Tensor):
-        return x.graph.operator("Cast", x, to=TensorProto.INT64)
+        return x.graph.operator("Cast", x, to="int64")
 
     def transpose(self, x: Tensor, axes: Sequence[int]):
         return x.graph.operator("Transpose", x, perm=axes)
@@ -94,8 +101,8 @@ class OnnxKit:
         return x.graph.operator("ReduceSum", x, [axis], keepdims=int(keepdims))
 
     def any(self, x: Tensor, axis: int, keepdims: bool = False):
-        found = self.max(x.graph.operator("Cast", x, to=TensorProto.INT32), axis, keepdims)
-        return x.graph.operator("Cast", found, to=TensorProto.BOOL)
+        found = self.max(x.graph.operator("Cast", x, to="int32"), axis, keepdims)
+        return x.graph.operator("Cast", found, to="bool")
 
     def cumsum(self, x: Tensor, axis: int):
         return x.graph.operator("CumSum", x, np.int64(axis))
@@ -139,17 +146,53 @@ class OnnxKit:
 
     def dense(self, rows: Tensor, w: Weights):
         """Product and bias are one operation."""
-        if w.are_rounded:
-            name = f"{w.prefix}kernel"
-            return rounded_product(rows, name, w.arrays[name], w["bias"])
+        name = f"{w.prefix}kernel"
+        if found := self._in_int8(rows, w, name, w.arrays[name], w["bias"]):
+            return found
         return rows.graph.operator("Gemm", rows, w["kernel"], w["bias"])
+
+    def _in_int8(self, x, w, name, kernel, bias):
+        """x kernel + bias, if it is rounded. Notes what is read, for a calibration."""
+        if w.prefix in w.exact:
+            return None
+        of = name.partition("[")[0]
+        x.graph.products.setdefault(of, x)
+        if w.ranges is None:
+            return None
+        if of in w.ranges:
+            return self._fused_product(x, name, kernel, bias, w.ranges[of])
+        return rounded_product(x, name, kernel, bias)
+
+    def _fused_product(self, x, name, kernel, bias, given):
+        """As `rounded_product`, in one operation: all inputs have one scale, known before.
+
+        Only on processors with VNNI, whose sums have 32 bits.
+        """
+        graph, (low, high), divisors = x.graph, given[:2], given[2:]
+        if x.name not in self._rounded:
+            step = max(high - low, 1e-30) / 255
+            zero = np.clip(np.rint(-low / step), 0, 255).astype(np.uint8)
+            scaled = x
+            factors = 1.0 / np.where(divisors > 0, divisors, np.float32(np.inf))
+            if not np.isin(factors, (0.0, 1.0)).all():
+                scaled = x * graph.weight(f"{name}:factors", factors)
+            steps = graph.constant(step), graph.constant(zero)
+            self._rounded[x.name] = graph.operator("QuantizeLinear", scaled, *steps), *steps
+        rounded, step, zero = self._rounded[x.name]
+        values, scales = _rounded(graph, name, kernel * divisors[:, None], _LARGEST_INPUT)
+        inputs = rounded, values, step, scales, zero, Tensor(graph, ""), bias
+        found = graph.operator("MatMulIntegerToFloat", *inputs, domain="com.microsoft")
+        if len(apart := np.flatnonzero(divisors == 0)):
+            own = graph.weight(f"{name}:apart", kernel[apart])
+            found = found + self.take(x, graph.constant(apart), 1) @ own
+        return found
 
     def heads(self, x: Tensor, layers: Sequence[Weights], num_heads: int):
         # One by one: weights side by side would be copies.
-        found = []
+        found, rows = [], self.flat(x, layers[0].shape("kernel")[0])
         for w in layers:
-            inputs, outputs = w.shape("kernel")
-            made = self.unflat(self.dense(self.flat(x, inputs), w), x, outputs)
+            _, outputs = w.shape("kernel")
+            made = self.unflat(self.dense(rows, w), x, outputs)
             found.append(self.split_heads(made, num_heads, outputs // num_heads))
         return found
 
@@ -183,8 +226,8 @@ class OnnxKit:
             part = f"[{start}:{stop}]"
             name, rows = name + part, rows[start:stop]
             bias = graph.weight(bias.name + part, graph.weights[bias.name][start:stop])
-        if w.are_rounded:
-            return rounded_product(features, name, rows.T, bias), None
+        if found := self._in_int8(features, w, name, rows.T, bias):
+            return found, None
         return graph.operator("Gemm", features, graph.weight(name, rows), bias, transB=1), None
 
     def _layer_norm(self, x, gamma, beta, outputs=1):
@@ -240,7 +283,7 @@ def best_pieces(
     scores = None
     if with_scores:
         scores = k.max(logits, 1, keepdims=True) - log_sum_exp(k, k.concatenate(sums, 1))
-    return graph.operator("Cast", found[:, 0], to=TensorProto.INT32), scores
+    return graph.operator("Cast", found[:, 0], to="int32"), scores
 
 
 def _best_column(x, size):

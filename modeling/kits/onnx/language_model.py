@@ -16,6 +16,7 @@ from tta.modeling.functions.heads import scorer, token_scores
 from tta.modeling.functions.masks import words_of
 from tta.modeling.kits.onnx.graph import Graph, Tensor
 from tta.modeling.kits.onnx.kit import OnnxKit
+from tta.modeling.kits.onnx.ranges import LOGITS
 from tta.modeling.kits.onnx.weights import Weights
 
 TOKENS = ("batch", "tokens")
@@ -30,7 +31,7 @@ class Network:
         arrays: {name: float32 array} of the weights.
         pll_variant, normalizer: as in `tta.load`.
         continues_word: [V] bool, whether a piece continues a word; for "within_word_l2r".
-        rounded: whether products that round well are computed in int8.
+        ranges: as in `Weights`; products that do not round well are float32 always.
         unk_id: the token that stands for unknown words.
         prices: [C] float32, see `SpellingCosts.prices`. With it, the graphs of scores also read
             "characters" int32, the code points of each token that is scored, padded with 0: [B, T,
@@ -45,7 +46,7 @@ class Network:
     pll_variant: str
     normalizer: str
     continues_word: np.ndarray | None = None
-    rounded: bool = False
+    ranges: Mapping[str, np.ndarray] | None = None
     unk_id: int = 0
     prices: np.ndarray | None = None
     is_shared: bool = False
@@ -108,7 +109,7 @@ class Network:
         return MODEL_TYPES.load(self.config.model_type).part("encoder")
 
     def _start(self):
-        k, w = started(self.config, self.arrays, ("encoder",) if self.rounded else None)
+        k, w = started(self.config, self.arrays, self.ranges)
         return k, w, *batch_of(w.graph)
 
     def _wanted(self, w):
@@ -144,17 +145,16 @@ class Network:
         return graph.output("scores", scores)
 
 
-def started(config: Any, arrays: Mapping[str, np.ndarray], rounded: tuple[str, ...] | None):
-    """(kit, weights) of a new graph.
-
-    `rounded` are the encoders in which products that round well are computed in int8, as in the
-    head; None is no part of the model.
-    """
-    exact = None
-    if rounded is not None:
-        exact = [f"{one}/{name}/" for one in rounded for name in config.magnified_products]
-        exact.append("head/transform/")
-    return OnnxKit(config.layer_norm_eps), Weights(Graph(), arrays, exact=exact)
+def started(
+    config: Any,
+    arrays: Mapping[str, np.ndarray],
+    ranges: Mapping[str, np.ndarray] | None = None,
+    encoders: tuple[str, ...] = ("encoder",),
+):
+    """(kit, weights) of a new graph. `ranges` are as in `Network`, `encoders` the model's."""
+    exact = [f"{one}/{name}/" for one in encoders for name in config.magnified_products]
+    kit = OnnxKit(config.layer_norm_eps, LOGITS in (ranges or ()))
+    return kit, Weights(Graph(), arrays, "", (*exact, "head/transform/"), ranges)
 
 
 def batch_of(graph: Graph) -> tuple[Tensor, Tensor]:

@@ -1,7 +1,7 @@
 """The weights of a model by name, and the part of them that a layer uses."""
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -38,23 +38,20 @@ class Weights:
         graph: the graph.
         arrays: {full name: float32 array} of all weights.
         prefix: what the names of these begin with.
-        exact: prefixes of the weights whose products stay float32; those of the others are computed
-            in int8. None is all.
+        exact: prefixes of the weights whose products are float32 in every precision.
+        ranges: {full name: range of the inputs} of products in int8, see `ranges.py`. Those without
+            one have a scale for each row. None computes all in float32.
     """
 
     graph: Graph
     arrays: Mapping[str, np.ndarray]
     prefix: str = ""
-    exact: Collection[str] | None = None
+    exact: Collection[str] = ()
+    ranges: Mapping[str, np.ndarray] | None = None
 
     def of(self, layer: str) -> "Weights":
         """The weights of a part."""
-        return Weights(self.graph, self.arrays, f"{self.prefix}{layer}/", self.exact)
-
-    @property
-    def are_rounded(self) -> bool:
-        """Whether the product with the kernel is computed in int8."""
-        return self.exact is not None and self.prefix not in self.exact
+        return replace(self, prefix=f"{self.prefix}{layer}/")
 
     def shape(self, name: str) -> tuple[int, ...]:
         """The shape of a weight."""

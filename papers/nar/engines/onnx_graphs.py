@@ -19,7 +19,7 @@ from tta.modeling.functions.heads import (
     transform,
 )
 from tta.modeling.kits.onnx.graph import Graph
-from tta.modeling.kits.onnx.kit import best_pieces
+from tta.modeling.kits.onnx.kit import OnnxKit, best_pieces
 from tta.modeling.kits.onnx.language_model import batch_of, started
 from tta.papers.nar.functions import latent_inputs, length_log_probabilities, posterior
 
@@ -35,13 +35,13 @@ class AutoencoderNetwork:
         config: an `AutoencoderConfig`.
         arrays: {name: float32 array} of the weights.
         normalizer: as in `tta.load`.
-        rounded: whether products that round well are computed in int8.
+        ranges: as in `Network`.
     """
 
     config: Any
     arrays: Mapping[str, np.ndarray]
     normalizer: str
-    rounded: bool = False
+    ranges: Mapping[str, np.ndarray] | None = None
 
     # Of the encoder.
 
@@ -68,7 +68,8 @@ class AutoencoderNetwork:
 
     def lengths(self) -> Graph:
         """log p of 1, 2, ... tokens, given "latent" [B, K P]: [B, max_position_embeddings]."""
-        k, w = self._weights()
+        # Pieces may have small logits, lengths large ones.
+        k, w = OnnxKit(self.config.layer_norm_eps), self._weights()[1]
         found = length_log_probabilities(k, w.of("length_predictor"), self._given_latent(w))
         return w.graph.output("lengths", found)
 
@@ -128,7 +129,7 @@ class AutoencoderNetwork:
         return graph.output("cache_after", k.concatenate([one[None] for one in after], 0))
 
     def _weights(self):
-        return started(self.config, self.arrays, ("encoder", "decoder") if self.rounded else None)
+        return started(self.config, self.arrays, self.ranges, ("encoder", "decoder"))
 
     def _start(self):
         k, w = self._weights()

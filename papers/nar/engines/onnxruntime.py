@@ -20,13 +20,22 @@ class AutoencoderEngine(OnnxEngine):
 
     gives_scores = False
 
-    def _make_network(self, pll_variant, rounded):
-        return AutoencoderNetwork(self.config, self._arrays, self.normalizer, rounded=rounded)
+    def _make_network(self, pll_variant):
+        return AutoencoderNetwork(self.config, self._arrays, self.normalizer, self.ranges)
 
     def token_scores(self):
         raise InputError(
             f"{type(self).__name__} of a {self.config.model_type} has no probabilities of tokens"
         )
+
+    def usual(self):
+        encode, score, size = self.posterior(), self.decoded_scores(), self.config.latent_numbers
+        self.decoded_ids(1)
+
+        def run(ids, mask, wanted):
+            return score(ids, mask, encode(ids, mask, wanted)[:, :size])
+
+        return [run, *super().usual()]
 
     def posterior(self):
         return self._of_tokens(self._network.posterior)

@@ -9,12 +9,15 @@ import numpy as np
 from tta.data.vocabulary.load import AnyTokenizer
 from tta.errors import InputError
 from tta.modeling.config.model_types import MODEL_TYPES
+from tta.modeling.formats.onnx.light import LightFile
 from tta.modeling.kits.onnx.graph import Graph
+from tta.modeling.kits.onnx.ranges import has_vnni
 from tta.modeling.kits.onnx.weights import Arrays
 from tta.scoring.engines.base import BatchFunction, Engine, normalizer_of
 from tta.scoring.engines.onnxruntime.session import Session, check_device
 from tta.settings import num_cores
 
+INT8_FIXED = "int8-fixed"  # the precision int8 with fixed ranges, in signatures
 _REPRESENTATIONS = ("context", "embed", "token", "cls", "eos")
 
 
@@ -25,13 +28,15 @@ class OnnxEngine(Engine):
         model: the config and the weights.
         tokenizer: whose ids it takes; None if it has no vocabulary.
         precision, pll_variant, normalizer, device: as in `tta.load`.
+        light: that of the model's directory.
 
     Raises:
-        InputError: the model does not have the normalizer or the pseudo-log-likelihood variant, or
-            onnxruntime does not have the device.
+        InputError: the model does not have the normalizer or the pseudo-log-likelihood variant,
+            onnxruntime does not have the device, or ranges for int8 are of other weights.
     """
 
     name = "onnxruntime"
+    session_type: Callable[..., Session] = Session
     predicts_vectors = False
     batches_in_flight = min(num_cores(), 8)  # each takes some 30 MB
     # Smaller batches take no more time, and less memory.
@@ -45,23 +50,28 @@ class OnnxEngine(Engine):
         pll_variant: str = "original",
         normalizer: str = "exact",
         device: str = "cpu",
+        light: LightFile | None = None,
     ):
         check_device(device)
-        self._device = device
+        self._device, self._light = device, light or LightFile()
         self.config, self.tokenizer, self.precision = model.config, tokenizer, precision
         self.normalizer = normalizer_of(model.config, normalizer)
         self._vocabulary: Any = tokenizer and tokenizer.vocabulary
         self._arrays, self._lock = model.arrays, threading.Lock()
         self._sessions: dict[str, Session] = {}
-        self._network = self._make_network(pll_variant, rounded=precision == "int8")
+        if precision == "int8":
+            is_fixed = device == "cpu" and has_vnni()
+            self.ranges = self._light.ranges(self.weights_digest()) if is_fixed else {}
+            self.precision = INT8_FIXED if self.ranges else precision
+        self._network = self._make_network(pll_variant)
         self.scores_first_token = not MODEL_TYPES.load(self.config.model_type).predicts_next
         # The begin token of a uniLM sees no other token.
         names = [name for name in _REPRESENTATIONS if name != "cls" or self.scores_first_token]
         size: int = self.config.hidden_size
         self.vector_sizes = dict.fromkeys(names, size)
 
-    def _make_network(self, pll_variant: str, rounded: bool) -> Any:
-        """What makes the graphs; `rounded`: with products in int8."""
+    def _make_network(self, pll_variant: str) -> Any:
+        """What makes the graphs."""
         raise NotImplementedError
 
     def weights(self):
@@ -78,6 +88,11 @@ class OnnxEngine(Engine):
             return self._of_tokens(self._network.embeddings)
         return self._states(representation)
 
+    def usual(self) -> list[BatchFunction]:
+        """What it is mostly used for, as functions of a batch; the first one reads all weights."""
+        scores = [self.token_scores()] if self.gives_scores else []
+        return [*scores, self.token_vectors("context")]
+
     def _states(self, representation: str) -> BatchFunction:
         """As `token_vectors`, for one that is made of the last layer's output."""
         return self._of_tokens(self._network.states)
@@ -91,5 +106,6 @@ class OnnxEngine(Engine):
         """The session of the graph that a method of the network makes, when it is first used."""
         with self._lock:
             if make.__name__ not in self._sessions:
-                self._sessions[make.__name__] = Session(make(), self._device)
+                given = make(), self._device, self._light.graph
+                self._sessions[make.__name__] = self.session_type(*given)
             return self._sessions[make.__name__]

@@ -21,11 +21,11 @@ class LanguageModelEngine(OnnxEngine):
 
     gives_scores = True
 
-    def _make_network(self, pll_variant, rounded):
+    def _make_network(self, pll_variant):
         within_word = pll_variant == "within_word_l2r"
         continues = self._vocabulary.continues_word if within_word else None
-        given = self.config, self._arrays, pll_variant, self.normalizer, continues, rounded
-        return Network(*given, is_shared=True)
+        given = self.config, self._arrays, pll_variant, self.normalizer, continues
+        return Network(*given, self.ranges, is_shared=True)
 
     def token_scores(self):
         if self._network.masks_tokens:

@@ -1,9 +1,11 @@
 """Loads a model for onnxruntime."""
 
 from pathlib import Path
+from typing import Any
 
 from tta.errors import InputError, install
 from tta.modeling.config.model_types import MODEL_TYPES
+from tta.modeling.formats.onnx.light import LightFile
 from tta.modeling.formats.parts import load_part
 from tta.modeling.kits.onnx.weights import Arrays
 from tta.scoring.engines.base import lacks
@@ -25,17 +27,23 @@ def load_onnx(
     Raises InputError if a file is missing or damaged, files do not fit each other, an option does
     not suit the model, the model has no such part, or the engine does not compute it.
     """
-
-    def build(config):
-        if what := lacks(config):
-            raise InputError(
-                f"engine onnxruntime does not run {what}: use engine tensorflow ({install()})"
-            )
-        return Arrays(config)
-
     if precision == "bfloat16":
         raise InputError("precision bfloat16 needs engine tensorflow; onnxruntime has int8")
     model = load_part(directory, part, build=build)
     tokenizer = tokenizer_in(directory, model.config)
-    engine = MODEL_TYPES.load(model.config.model_type).engine("onnxruntime") or LanguageModelEngine
-    return engine(model, tokenizer, precision, pll_variant, normalizer, device)
+    given = precision, pll_variant, normalizer, device, LightFile(directory)
+    return engine_class(model.config)(model, tokenizer, *given)
+
+
+def engine_class(config: Any) -> Any:
+    """The `OnnxEngine` of models with a `ModelConfig`."""
+    return MODEL_TYPES.load(config.model_type).engine("onnxruntime") or LanguageModelEngine
+
+
+def build(config: Any) -> Arrays:
+    """The model of a `ModelConfig`, without weights; InputError if onnxruntime does not run it."""
+    if what := lacks(config):
+        raise InputError(
+            f"engine onnxruntime does not run {what}: use engine tensorflow ({install()})"
+        )
+    return Arrays(config)

@@ -1,6 +1,7 @@
 """Runs graphs in onnxruntime."""
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -30,24 +31,32 @@ class Session:
         graph: on a CPU, tables of tokens are read where they are. Kernels are copied, in the layout
             that is fastest, and twice when batches of both kinds have come.
         device: a name of `PROVIDERS`. Other devices than the CPU have one session.
+        stored: as `LightFile.graph`.
 
     Raises:
         InputError: onnxruntime cannot start on the device.
     """
 
-    def __init__(self, graph: Graph, device: str = "cpu"):
-        self._graph, self._device = graph, device
+    def __init__(
+        self,
+        graph: Graph,
+        device: str = "cpu",
+        stored: Callable[[str, Callable[[], bytes]], bytes] = lambda key, make: make(),
+    ):
+        self._device = device
         self._sessions: dict[int, Any] = {}  # by the number of threads; 0 is one for each core
         values = {
             name: OrtValue.ortvalue_from_numpy(np.ascontiguousarray(array))
             for name, array in graph.weights_of().items()
         }
-        kernels = graph.weights_of("Gemm", "MatMulInteger")
+        kernels = graph.weights_of("Gemm", "MatMulInteger", "MatMulIntegerToFloat")
         tables = [name for name in values if graph.weights[name].nbytes > _LARGE_WEIGHT]
         # Another device would copy them at each call.
         tables = tables if device == "cpu" else []
         self._fed = {name: values.pop(name) for name in tables if name not in kernels}
         self._kept, self._num_running, self._lock = values, 0, threading.Lock()
+        key = graph.key(self._fed)
+        self._graph = stored(key, lambda: graph.model(self._fed).SerializeToString())
         if device != "cpu":
             self._session(0)
 
@@ -79,10 +88,13 @@ class Session:
         options: Any = onnxruntime.SessionOptions()
         options.log_severity_level = _ONLY_ERRORS
         options.intra_op_num_threads = num_threads
+        # Threads that wait in a loop would take the time of what else runs.
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         options.add_external_initializers(list(self._kept), list(self._kept.values()))
-        model = self._graph.model(self._fed).SerializeToString()
+        for name, value in self._kept.items():  # without a copy of it
+            options.add_initializer(name, value)
         provider = PROVIDERS[self._device]
-        session = onnxruntime.InferenceSession(model, options, providers=[provider])
+        session = onnxruntime.InferenceSession(self._graph, options, providers=[provider])
         if session.get_providers()[0] != provider:  # it fell back to the CPU
             raise InputError(f"onnxruntime cannot start on the device {self._device}")
         return session

@@ -1,9 +1,9 @@
 """Runs an engine on texts: tokenizes them, makes batches, and keeps several batches in work."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 
 import numpy as np
-from tqdm import tqdm
 
 from tta.data.vocabulary.load import AnyTokenizer
 from tta.errors import InputError
@@ -81,18 +81,18 @@ class Runtime(Scorer):
             lambda start: self._batches(texts[start : start + BLOCK_TEXTS], start, positions),
             starts,
         )
-        with tqdm(
-            total=len(texts),
-            desc=doing,
-            unit=" sentences",
-            unit_scale=True,
-            dynamic_ncols=True,
-            disable=not progress,
-        ) as bar:
+        bar = None
+        if progress:
+            from tqdm import tqdm  # takes long to import
+
+            of = {"unit": " sentences", "unit_scale": True, "dynamic_ncols": True}
+            bar = tqdm(total=len(texts), desc=doing, **of)
+        with nullcontext() if bar is None else bar:
             for batches in blocks:
                 for batch, result in self._results(make, batches):
                     yield batch, result
-                    bar.update(len(batch.text_index))
+                    if bar is not None:
+                        bar.update(len(batch.text_index))
 
     def run_blocks(
         self,

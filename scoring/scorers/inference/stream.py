@@ -14,8 +14,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tqdm import tqdm
-
 from tta.errors import InputError
 from tta.scoring.scorers.arguments import SentenceError
 from tta.scoring.scorers.scorer import Scorer, TokenScores
@@ -196,6 +194,8 @@ class _Bar:
     """A progress bar over blocks that also moves within a block; see `score_stream`."""
 
     def __init__(self, total_bytes, shown):
+        from tqdm import tqdm
+
         unit = " sentences" if total_bytes is None else "B"
         self._bar = tqdm(
             total=total_bytes,

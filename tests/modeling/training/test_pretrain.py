@@ -14,6 +14,7 @@ from tta.data.corpus.prepare import create_tfrecords
 from tta.errors import InputError
 from tta.modeling.config.base import read_config
 from tta.modeling.formats.model_directory import load_model
+from tta.modeling.formats.onnx.light import LightFile
 from tta.modeling.objectives import OBJECTIVES
 from tta.modeling.objectives.language_model import LanguageAutoencoding
 from tta.modeling.training.pretrain import pretrain
@@ -63,6 +64,8 @@ def test_without_held_out_sentences_a_run_says_so_at_the_start_and_writes_its_mo
     if trains:
         load_model(result.directory)
         assert "Held-out: not measured" in (result.directory / "README.md").read_text()
+        kinds = {name.partition("/")[0] for name in LightFile(result.directory).arrays}
+        assert kinds == {"range", "graph", "index"}  # it is calibrated
 
 
 @without_graphs()

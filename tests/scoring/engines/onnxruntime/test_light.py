@@ -1,0 +1,377 @@
+"""`light.safetensors`: graphs, ranges for int8 and an index are used where they belong alone."""
+
+import sys
+import zlib
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+
+import tta
+from tests.commands import python
+from tests.tiny import CONFIG, TOKENS, of_family
+from tta.errors import InputError
+from tta.modeling.config.weights import named
+from tta.modeling.formats import weights
+from tta.modeling.formats.model_directory import load_model, save_model
+from tta.modeling.formats.onnx.light import INDEX, LightFile
+from tta.modeling.formats.parts import part_of
+from tta.modeling.formats.run_checkpoint import write_checkpoint
+from tta.modeling.formats.trained_models import BUILT_IN, PRETRAINED
+from tta.modeling.kits.onnx import graph as graphs
+from tta.modeling.kits.onnx.graph import Graph
+from tta.modeling.kits.onnx.kit import OnnxKit
+from tta.modeling.kits.onnx.ranges import LOGITS, are_small, fit
+from tta.modeling.kits.onnx.weights import Arrays, Weights
+from tta.names import LIGHT, VOCABULARY, WEIGHTS
+from tta.scoring.engines.directory import tokenizer_in
+from tta.scoring.engines.onnxruntime import engine as engines
+from tta.scoring.engines.onnxruntime.calibration import write_light
+from tta.scoring.engines.onnxruntime.loading import engine_class, load_onnx
+from tta.scoring.engines.onnxruntime.session import Session
+from tta.scoring.exports.formats import export_folder
+
+TEXTS = ["the cat sat on the mat.", "a dog", "", "the", "the cats ran home 'quickly' the dog the"]
+SHIPPED = [path.parent for path in (BUILT_IN / LIGHT, *sorted(PRETRAINED.glob(f"*/{LIGHT}")))]
+FAMILIES = ("tta", "bilm", "unilm", "cloze")
+
+
+@pytest.fixture(autouse=True)
+def with_vnni(monkeypatch):
+    """The ranges are used on any processor; the products of small numbers are right on all."""
+    monkeypatch.setattr(engines, "has_vnni", lambda: True)
+
+
+def write(folder, config=CONFIG, seed=0):
+    """A model directory with random weights, made without Keras."""
+    model, rng = Arrays(config), np.random.default_rng(seed)
+    for name, weight in named(config.weights):
+        start = rng.normal(0, 0.4, weight.shape) + name.endswith("gamma")
+        model.assign([(name, start.astype(np.float16).astype(np.float32))])
+    folder.mkdir()
+    (folder / VOCABULARY).write_text("".join(f"{token}\n" for token in TOKENS))
+    save_model(model, folder, "", "float16")
+    return folder
+
+
+def rows():
+    rng = np.random.default_rng(1)
+    return [rng.integers(5, len(TOKENS), rng.integers(3, 10)).astype(np.int32) for _ in range(40)]
+
+
+@pytest.fixture(scope="module", params=FAMILIES)
+def directory(request, tmp_path_factory):
+    config = of_family(request.param, learned_normalizer=True)
+    folder = write(tmp_path_factory.mktemp("models") / "model", config)
+    write_light(folder, rows())
+    return folder
+
+
+def light_engines(folder):
+    """Each engine that a model starts with."""
+    light, whole = LightFile(folder), load_model(folder, build=Arrays)
+    for part in (None, *whole.config.parts):
+        model = whole if part is None else part_of(whole, part, Arrays)
+        kind, variant = engine_class(model.config), "maskless" if part == "encoder" else "original"
+        tokenizer = tokenizer_in(folder, whole.config)
+        learned = getattr(model.config, "learned_normalizer", False)
+        for normalizer in ("exact", "learned")[: 1 + learned]:
+            for precision in ("float32", "int8"):
+                yield kind(model, tokenizer, precision, variant, normalizer, "cpu", light)
+
+
+def not_there():
+    raise AssertionError("the file has no such graph")
+
+
+@pytest.mark.parametrize("folder", SHIPPED, ids=lambda folder: folder.name)
+def test_the_graphs_of_shipped_models_are_those_that_are_built(folder):
+    light = LightFile(folder)
+    for engine in light_engines(folder):
+        assert engine.precision in ("float32", engines.INT8_FIXED)
+        built = graphs_of(engine)
+        assert built
+        assert "MatMulInteger" not in kinds(built)  # no product was forgotten
+        for key, graph in built.items():
+            assert light.graph(key, not_there) == graph, (engine.precision, engine.normalizer)
+
+
+def test_every_shipped_model_that_onnxruntime_runs_is_calibrated():
+    models = [path.parent.name for path in PRETRAINED.glob(f"*/{WEIGHTS}")]
+    assert {folder.name for folder in SHIPPED} == {"small", *models} - {"elmo-s-small"}
+
+
+@pytest.mark.parametrize("folder", SHIPPED, ids=lambda folder: folder.name)
+def test_weights_read_by_the_index_are_those_that_h5py_reads(folder, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "h5py", None)
+        first = load_model(folder, build=Arrays).arrays
+    monkeypatch.setattr(weights, "_indexed", lambda path, index: None)
+    second = load_model(folder, build=Arrays).arrays
+    assert first.keys() == second.keys()
+    for name, array in first.items():
+        np.testing.assert_array_equal(array, second[name])
+
+
+def test_a_start_needs_no_package_that_writes_graphs_or_reads_hdf5():
+    code = """
+import sys, tta
+for options in {}, {"normalizer": "learned"}, {"precision": "int8"}:
+    tta.load(engine="onnxruntime", **options).score(["the cat sat"])
+print([name for name in ("onnx", "h5py", "tqdm", "scipy", "ml_dtypes") if name in sys.modules])
+"""
+    assert python(code).stdout.split("\n")[-2] == "[]"
+
+
+def test_scores_in_int8_do_not_depend_on_the_batch(directory):
+    lm = tta.load(directory, engine="onnxruntime", precision="int8")
+    assert "|precision:int8-fixed|engine:onnxruntime|" in lm.signature
+    together = lm.score(TEXTS)
+    np.testing.assert_array_equal(together, [lm.score([text])[0] for text in TEXTS])
+    difference = np.abs(together - tta.load(directory, engine="onnxruntime").score(TEXTS))
+    assert 0 < difference.max() < 3
+
+
+def graphs_of(engine):
+    """{key: graph} of what an engine starts with, none of which it finds."""
+    found, engine._light = {}, LightFile()
+    engine._light.graph = lambda key, make: found.setdefault(key, make())
+    engine.usual()
+    return found
+
+
+def kinds(graphs):
+    made = [onnx.load_model_from_string(graph) for graph in graphs.values()]
+    return {node.op_type for model in made for node in model.graph.node}
+
+
+def test_without_vnni_rows_have_scales_of_their_own(directory, monkeypatch):
+    given = "int8", "original", "exact"
+    assert "MatMulInteger" not in kinds(graphs_of(load_onnx(directory, *given)))
+    monkeypatch.undo()
+    monkeypatch.setenv("TTA_VNNI", "0")
+    engine = load_onnx(directory, *given)
+    assert engine.precision == "int8"
+    found = kinds(graphs_of(engine))
+    assert "MatMulInteger" in found
+    assert "MatMulIntegerToFloat" not in found
+
+
+def test_without_the_file_all_is_as_before(tmp_path):
+    folder = write(tmp_path / "model")
+    write_light(folder, rows())
+    scores = tta.load(folder, engine="onnxruntime").score(TEXTS)
+    (folder / LIGHT).unlink()
+    np.testing.assert_array_equal(tta.load(folder, engine="onnxruntime").score(TEXTS), scores)
+    rounded = tta.load(folder, engine="onnxruntime", precision="int8")
+    assert rounded.engine.precision == "int8"
+
+
+def test_ranges_of_other_weights_are_refused(tmp_path):
+    folder, other = write(tmp_path / "model"), write(tmp_path / "other", seed=1)
+    write_light(other, rows())
+    (folder / LIGHT).write_bytes((other / LIGHT).read_bytes())
+    rule = r"light.safetensors: its ranges for int8 belong to other weights; tta calibrate writes"
+    with pytest.raises(InputError, match=rule) as caught:
+        tta.load(folder, engine="onnxruntime", precision="int8")
+    assert "\n" not in str(caught.value)
+    # Nobody asked for int8, and the index is that of other weights.
+    scores = tta.load(folder, engine="onnxruntime").score(TEXTS)
+    (folder / LIGHT).unlink()
+    np.testing.assert_array_equal(tta.load(folder, engine="onnxruntime").score(TEXTS), scores)
+
+
+def test_a_graph_of_another_version_or_config_is_built_anew(tmp_path, monkeypatch):
+    folder = write(tmp_path / "model")
+    write_light(folder, rows())
+
+    def found():
+        return graphs_of(load_onnx(folder, "float32", "original", "exact"))
+
+    light, old = LightFile(folder), found()
+    assert all(light.graph(key, not_there) == graph for key, graph in old.items())
+    # What the functions compute changes: another activation.
+    gelu = OnnxKit.activation
+    monkeypatch.setattr(OnnxKit, "activation", lambda k, x, name: gelu(k, x, "relu"))
+    assert not {*found()} & {*old}
+    assert "Relu" in kinds(graphs_of(load_onnx(folder, "float32", "original", "exact")))
+    monkeypatch.undo()
+    monkeypatch.setattr(graphs, "_WRITER", graphs._WRITER + 1)
+    assert not {*found()} & {*old}
+
+
+@pytest.mark.parametrize(
+    ("content", "rule"),
+    [
+        (lambda old: old[:-1], "not a readable safetensors file.*; tta calibrate writes"),
+        (lambda old: b"", "not a readable.*; tta calibrate writes"),
+        (lambda old: old[:-1] + bytes([old[-1] ^ 1]), "damaged: its checksum is wrong; tta calib"),
+    ],
+    ids=["cut", "empty", "a bit"],
+)
+def test_a_damaged_file_is_refused_in_one_line(content, rule, tmp_path):
+    folder = write(tmp_path / "model")
+    write_light(folder, rows())
+    (folder / LIGHT).write_bytes(content((folder / LIGHT).read_bytes()))
+    with pytest.raises(InputError, match=rf"light\.safetensors: {rule}") as caught:
+        tta.load(folder, engine="onnxruntime")
+    assert "\n" not in str(caught.value)
+    write_light(folder, rows())  # makes it anew
+    tta.load(folder, engine="onnxruntime")
+
+
+def test_damaged_weights_are_found_with_an_index(tmp_path):
+    folder = write(tmp_path / "model")
+    write_light(folder, rows())
+    content = bytearray((folder / WEIGHTS).read_bytes())
+    content[len(content) // 2] ^= 1
+    (folder / WEIGHTS).write_bytes(content)
+    with pytest.raises(InputError, match=r"model\.weights\.h5"):
+        tta.load(folder, engine="onnxruntime")
+
+
+def test_other_vocabularies_are_found_with_an_index(tmp_path):
+    folder = write(tmp_path / "model")
+    write_light(folder, rows())
+    text = (folder / VOCABULARY).read_text().replace("cat\n", "cot\n")
+    (folder / VOCABULARY).write_text(text)
+    with pytest.raises(InputError, match="damaged or changed since its weights were saved"):
+        tta.load(folder, engine="onnxruntime")
+
+
+# A product of 7 rows, 5 inputs and 3 outputs.
+ROWS = np.random.default_rng(0).normal(size=(7, 5)).astype(np.float32) * [9, 1, 1, 0.1, 1]
+KERNEL = np.random.default_rng(1).normal(size=(5, 3)).astype(np.float32)
+BIAS = np.arange(3, dtype=np.float32)
+
+
+def twin(x, given):
+    """The fused product, as its formula says, in float64."""
+    (low, high), divisors = given[:2], given[2:]
+    width, apart = max(high - low, 1e-30) / 255, divisors == 0
+    zero = np.clip(np.rint(-low / width), 0, 255)
+    scaled = x / np.where(apart, np.inf, divisors)
+    inputs = (np.clip(np.rint(scaled / width) + zero, 0, 255) - zero) * width
+    kernel = KERNEL * divisors[:, None].astype(np.float64)
+    scales = np.abs(kernel).max(axis=0) / 127
+    exact = x[:, apart].astype(np.float64) @ KERNEL[apart]
+    return exact + inputs @ (np.rint(kernel / scales) * scales) + BIAS
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        fit(ROWS, np.abs(KERNEL).max(axis=1)),
+        fit(ROWS),
+        np.array([0, 4, 1, 1, 1, 1, 1], np.float32),  # all below 0 is cut off, and all above 4
+        np.array([0, 0, 1, 1, 1, 1, 1], np.float32),
+        np.array([-1, 1.3, 0, 1, 1, 0, 1], np.float32),
+        np.array([-1, 1.3, 0, 2, 3, 0, 1], np.float32),
+    ],
+    ids=["smoothed", "not smoothed", "one side", "nothing", "apart", "smoothed and apart"],
+)
+def test_the_fused_product(given):
+    graph, arrays = Graph(), {"a/kernel": KERNEL, "a/bias": BIAS}
+    x = graph.input("x", np.float32, ["rows", 5])
+    of = Weights(graph, arrays, "a/", (), {"a/kernel": given})
+    session = Session(graph.output("y", OnnxKit().dense(x, of)))
+    found = session(x=ROWS.astype(np.float32))
+    np.testing.assert_allclose(found, twin(ROWS, given), atol=2e-5)
+
+
+def test_products_of_one_input_round_it_once():
+    graph, names = Graph(), ("a", "b")
+    arrays = {f"{n}/kernel": KERNEL for n in names} | {f"{n}/bias": BIAS for n in names}
+    x, given = graph.input("x", np.float32, ["rows", 5]), fit(ROWS)
+    of = Weights(graph, arrays, "", (), {f"{n}/kernel": given for n in names})
+    kit = OnnxKit()
+    sums = kit.dense(x, of.of("a")) + kit.dense(x, of.of("b"))
+    kinds = [node.op_type for node in graph.output("y", sums).model().graph.node]
+    assert kinds.count("QuantizeLinear") == 1
+
+
+@pytest.mark.parametrize(
+    ("highest", "small"),
+    [
+        ([-3.0, 20.0], True),
+        ([-3.0, 50.0], False),  # exp of it may be infinite
+        ([-50.0, 0.0], False),  # sums may be 0
+    ],
+)
+def test_small_logits_need_no_maximum(highest, small):
+    assert are_small(np.array(highest)) is small
+
+
+def test_the_built_in_model_takes_no_maximum_and_has_no_probability_above_1():
+    lm = tta.load(engine="onnxruntime", precision="int8")
+    assert LOGITS in lm.engine.ranges
+    texts = ["the " * 40, "new york new york new york", "it was it was it was it was it was"]
+    exact = tta.load(engine="onnxruntime").score_tokens(texts)
+    for one, other in zip(lm.score_tokens(texts), exact, strict=True):
+        assert one.log_probabilities.max() <= 0
+        assert np.square(one.log_probabilities - other.log_probabilities).mean() < 0.15**2
+
+
+@pytest.mark.parametrize(
+    "index",
+    [b"", b"{}", b"[1]", b"[7, {}, {}]", b'[CRC, {"a": ["<f2", [4], [2], [[0, 99999999]]]}, {}]'],
+    ids=["empty", "an object", "short", "of another file", "beyond the end"],
+)
+def test_an_index_that_is_wrong_is_not_used(index, tmp_path):
+    folder = write(tmp_path / "model")
+    scores = tta.load(folder, engine="onnxruntime").score(TEXTS)
+    crc = zlib.crc32((folder / WEIGHTS).read_bytes())
+    light = LightFile()
+    light.write(folder)
+    light.arrays[INDEX] = np.frombuffer(index.replace(b"CRC", b"%d" % crc), np.uint8)
+    write_checkpoint(folder / LIGHT, light.arrays)
+    np.testing.assert_array_equal(tta.load(folder, engine="onnxruntime").score(TEXTS), scores)
+
+
+def test_an_export_in_int8_has_the_scores_of_the_engine(directory, tmp_path):
+    lm = tta.load(directory, engine="onnxruntime", precision="int8", unknown="model")
+    if lm.model_type == "bilm":  # its export scores one masked token
+        return
+    signature = export_folder(lm, tmp_path / "out", "onnx", "token", "mean")
+    assert "|precision:int8-fixed|engine:onnxruntime|" in signature
+    ids = np.array([[3, *lm.tokenizer.encode([TEXTS[1]])[0], 1]], np.int32)
+    given = {"input_ids": ids, "padding_mask": ids >= 0, "wanted": ids >= 5}
+    session = onnxruntime.InferenceSession(tmp_path / "out/scores.onnx")
+    (found,) = session.run(None, given | {"characters": np.zeros((*ids.shape, 1), np.int32)})
+    np.testing.assert_allclose(found.sum(), lm.score([TEXTS[1]])[0], atol=1e-4)
+
+
+def test_the_channels_that_are_largest_are_apart():
+    rows = np.random.default_rng(0).uniform(0, 1, (50, 131))
+    rows[7, [3, 100]] = 90, 80
+    low, high, *divisors = fit(rows)
+    assert low == 0
+    assert 0.9 < high < 1
+    assert np.flatnonzero(np.equal(divisors, 0)).tolist() == [3, 100]
+
+
+def test_texts_are_calibrated_with_begin_and_end_token(tmp_path):
+    folder = write(tmp_path / "model")
+    found = []
+    for sentences in (["the cat sat", "a dog"], [[3, 5, 6, 8, 1], [3, 17, 7, 1]]):
+        write_light(folder, [x if isinstance(x, str) else np.array(x, np.int32) for x in sentences])
+        found.append(LightFile(folder).arrays)
+    assert found[0].keys() == found[1].keys()
+    for name, array in found[0].items():
+        np.testing.assert_array_equal(array, found[1][name], err_msg=name)
+
+
+@pytest.mark.parametrize(
+    ("change", "rule"),
+    [
+        (lambda folder: (folder / VOCABULARY).unlink(), "the model has no vocab.txt"),
+        (lambda folder: None, "no text to calibrate"),
+    ],
+)
+def test_what_cannot_be_calibrated(change, rule, tmp_path):
+    folder = write(tmp_path / "model")
+    change(folder)
+    with pytest.raises(InputError, match=rule):
+        write_light(folder, [])
+    assert not (folder / LIGHT).exists()
