@@ -11,10 +11,9 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tqdm import tqdm
-
 from tta.data.text.encodings import check_first_line, check_line
 from tta.data.text.files import STANDARD_STREAM, PipeReader, open_input, open_pipe, shown_path
+from tta.data.text.progress import tqdm
 from tta.data.text.tables import column_cells, delimiter_of
 from tta.errors import InputError
 
@@ -247,10 +246,10 @@ def print_notes(reader: TextReader) -> None:
         print(f"note: {note}", file=sys.stderr)
 
 
-def bytes_bar(reader: TextReader, what: str) -> tqdm:
-    """A progress bar over the bytes of a reader, on standard error if it is a terminal."""
+def bytes_bar(reader: TextReader, what: str) -> Any:
+    """A progress bar over the bytes of a reader, on standard error."""
     size = reader.total_bytes
-    return tqdm(total=size, unit="B", unit_scale=True, desc=what, disable=None)
+    return tqdm(total=size, unit="B", unit_scale=True, desc=what)
 
 
 def sample_lines(reader: TextReader, size: int, seed: int) -> list[str]:

@@ -3,7 +3,6 @@
 import contextlib
 import io
 import itertools
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -97,7 +96,7 @@ def rerank_files(
         given = config.given_weights(set.intersection(*(set(one.lists.features) for one in parts)))
         for name, part in itertools.product(given.features, parts):
             part.lists.feature(name)  # fails if not every hypothesis has it
-        parts, first = score_by_each(parts, models, load, progress=sys.stderr.isatty())
+        parts, first = score_by_each(parts, models, load, progress=True)
         *devs, test = parts
         dev = devs[0] if devs else None
         names = _distinct([name for name, _ in loaded])

@@ -1,7 +1,6 @@
 """Compares the sentence pairs of STS files: read, encode every sentence once, correlate, write."""
 
 import itertools
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -132,7 +131,7 @@ def _compare(files, model: str, lm: Scorer, representation: str, pooling: str):
     """Yields an `StsResult` for each file. Every distinct sentence of all files is encoded once."""
     sentences = [s for _, pairs in files for pair in pairs for s in (pair.first, pair.second)]
     row = {sentence: i for i, sentence in enumerate(dict.fromkeys(sentences))}
-    vectors = lm.encode(list(row), representation, pooling, progress=sys.stderr.isatty())
+    vectors = lm.encode(list(row), representation, pooling, progress=True)
     known = np.any(vectors, axis=1)
     name = representation if pooling == "mean" else f"{representation}/{pooling}"
     for path, pairs in files:
