@@ -15,7 +15,15 @@ import numpy as np
 
 import tta
 from tta.data.text.files import STANDARD_STREAM, check_rereadable, file_digest, open_output
-from tta.data.text.lines import GivenTexts, TextReader, expand_globs, print_notes, sample_lines
+from tta.data.text.lines import (
+    GivenTexts,
+    ParquetReader,
+    TextReader,
+    expand_globs,
+    print_notes,
+    sample_lines,
+)
+from tta.data.text.parquet import ParquetWriter, is_parquet
 from tta.data.text.tables import row_writer
 from tta.errors import InputError
 from tta.names import POOLING
@@ -110,7 +118,10 @@ def score_file(config: ScoreConfig, model: str | None = None, **load_options: An
         reader = GivenTexts(config.texts)
     else:
         paths = expand_globs([config.input_file or STANDARD_STREAM])
-        reader = TextReader(paths, verbatim=True, column=config.column, has_columns=True)
+        if any(map(is_parquet, paths)):
+            reader = ParquetReader(paths, config.column)
+        else:
+            reader = TextReader(paths, verbatim=True, column=config.column, has_columns=True)
         is_new = output_file != STANDARD_STREAM and not os.path.exists(output_file)
         is_kept = all(map(os.path.isfile, [*paths, *([] if is_new else [output_file])]))
         if is_kept or config.resume or shard is not None or config.merge_shards is not None:
@@ -119,6 +130,8 @@ def score_file(config: ScoreConfig, model: str | None = None, **load_options: An
         output_file, run = shard.path(output_file), {"shard": str(shard)} | run
     # Opened first, so that an unwritable file is reported before the work, not after it.
     with contextlib.ExitStack() as at_end, open_output(output_file, config.overwrite) as file:
+        if isinstance(reader, ParquetReader) and isinstance(file, ParquetWriter):
+            file.beside = reader.files
         blocks = read_blocks(reader)
         if config.merge_shards is not None:
             shards = Shards(output_file, config.merge_shards, run)
