@@ -38,7 +38,7 @@ _REFUSED = {
     rb"\x04\x22\x4d\x18": "compressed with lz4",
     rb"7z\xbc\xaf\x27\x1c": "a 7z archive",
     rb"Rar!\x1a\x07": "a rar archive",
-    rb"PAR1": "a Parquet file in a pipe or an archive",
+    rb"PAR1": "a Parquet file",
     rb"%PDF-": "a PDF",
 }
 _MAGIC_BYTES = 10

@@ -72,7 +72,7 @@ def _readable(path):
         yield
     except (pyarrow.ArrowException, OSError) as error:
         reason = " ".join(str(error).split())
-        raise InputError(f"not readable as Parquet: {reason}", path) from None
+        raise InputError(f"a Parquet file that pyarrow cannot read: {reason}", path) from None
 
 
 def json_lines(path: str) -> io.BufferedReader:

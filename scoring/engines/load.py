@@ -36,6 +36,7 @@ def load_engine(
     normalizer: str,
     part: str | None = None,
     device: str | None = None,
+    threads: int | None = None,
 ) -> Engine:
     """The engine with the model of a directory; arguments as in `tta.load`.
 
@@ -55,7 +56,7 @@ def load_engine(
     _check_installed("onnxruntime")
     from tta.scoring.engines.onnxruntime.loading import load_onnx
 
-    return load_onnx(directory, precision, pll_variant, normalizer, part, device or "cpu")
+    return load_onnx(directory, precision, pll_variant, normalizer, part, device or "cpu", threads)
 
 
 def tensorflow_engine() -> Any:

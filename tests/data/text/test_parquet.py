@@ -1,4 +1,4 @@
-"""Parquet in and out: scores beside the other columns, lists, pairs, partitions, one-line errors."""
+"""Parquet in and out: scores beside the other columns, lists, pairs, partitions, errors."""
 
 import datetime
 import json
@@ -90,7 +90,7 @@ def test_a_wrong_column_is_one_line(folder, columns, flags, message):
 def test_a_damaged_file_and_a_missing_package_are_one_line(folder, monkeypatch):
     (folder / "in.parquet").write_bytes(b"PAR1 is not all of it")
     done = score("--input_file=in.parquet", "--column=text")
-    assert done.stderr.startswith("error: in.parquet: not readable as Parquet: ")
+    assert done.stderr.startswith("error: in.parquet: a Parquet file that pyarrow cannot read: ")
     assert done.stderr.count("\n") == 1
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     done = score("--input_file=in.parquet", "--column=text")
