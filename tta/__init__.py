@@ -70,6 +70,7 @@ def load(
     precision: Precision = "float32",
     engine: EngineName = "auto",
     device: Device | None = None,
+    threads: int | None = None,
     normalizer: Normalizer = "exact",
     pll_variant: PllVariant = "original",
     score_boundary_tokens: bool = False,
@@ -98,6 +99,8 @@ def load(
         engine: what runs the model: "tensorflow"; "onnxruntime", which starts sooner; "auto" is
             onnxruntime if it runs the model and there is no GPU. `lm.model` loads TensorFlow.
         device: where onnxruntime computes, with a build of it for that; None is the CPU.
+        threads: the number of cores that onnxruntime takes, such as 1 for each of several workers;
+            None is all. TensorFlow ignores it.
         normalizer: "exact": token scores are log-probabilities. "learned": approximately, without
             the sum over the vocabulary. "auto": learned if the model was trained for it.
         pll_variant: what a piece is predicted from: "original", "within_word_l2r" or "maskless"

@@ -19,6 +19,7 @@ from typing import Any
 
 from tta import settings
 from tta.atomic import naming, whole_file
+from tta.data.text.parquet import SUFFIX, ParquetWriter, is_parquet, json_lines
 from tta.errors import InputError
 from tta.standard_streams import use_utf8
 
@@ -62,7 +63,7 @@ def open_input(path: Path | str, opener: Callable[..., Any] = open) -> Iterator[
 
     Args:
         path: a file, plain or compressed with gzip, bzip2 or xz (detected from the content), or
-            `-` for standard input.
+            `-` for standard input. The contents of Parquet are JSON lines.
         opener: opens the file in place of `open`, also for `-`; called as `opener(path, "rb")`.
             It returns a buffered stream, one with `peek`.
 
@@ -74,6 +75,10 @@ def open_input(path: Path | str, opener: Callable[..., Any] = open) -> Iterator[
     shown = shown_path(path)
     if opener is open and _is_pipe(path):
         opener = open_pipe
+    if opener is open and is_parquet(path):
+        with json_lines(str(path)) as stream:
+            yield stream
+        return
     try:
         with (
             opener(path, "rb") as raw,
@@ -245,7 +250,7 @@ def check_rereadable(path: Path | str) -> None:
 def file_digest(path: Path | str) -> str:
     """The first eight hexadecimal digits of the SHA-256 of a file's (decompressed) contents."""
     digest = hashlib.sha256()
-    with open_input(path) as stream:
+    with open(path, "rb") if is_parquet(path) else open_input(path) as stream:
         while block := stream.read(1 << 20):
             digest.update(block)
     return digest.hexdigest()[:8]
@@ -300,6 +305,11 @@ def open_output(path: Path | str, overwrite: bool = False, binary: bool = False)
             return
         pack = _PACKERS.get(suffix, contextlib.nullcontext)
         with pack(file) as packed:
+            if suffix == SUFFIX:
+                rows = ParquetWriter(file, path)
+                yield rows
+                rows.finish()
+                return
             text = io.TextIOWrapper(packed, encoding="utf-8", newline="\n", write_through=True)
             yield text
             text.detach()

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tqdm import tqdm
-
 from tta.data.text.encodings import check_first_line, check_line
 from tta.data.text.files import STANDARD_STREAM, PipeReader, open_input, open_pipe, shown_path
+from tta.data.text.parquet import ParquetFiles, parquet_files
+from tta.data.text.progress import tqdm
 from tta.data.text.tables import column_cells, delimiter_of
 from tta.errors import InputError
 
@@ -81,6 +81,8 @@ def matching_files(pattern: str) -> list[str]:
     if pattern == STANDARD_STREAM or os.path.isfile(pattern):
         return [pattern]  # The name of a file may contain glob characters.
     if os.path.isdir(pattern):
+        if found := parquet_files(pattern):
+            return found
         pattern = os.path.join(glob.escape(pattern), "**")
     # Pipes are files, too.
     return [path for path in glob.glob(pattern, recursive=True) if not os.path.isdir(path)]
@@ -248,16 +250,49 @@ class GivenTexts(TextReader):
         return "<text>", number
 
 
+class ParquetReader(TextReader):
+    """A `TextReader` of a column of Parquet files, whose lines are rows.
+
+    Raises:
+        InputError: as `ParquetFiles`, there is no such column of strings, or one is null.
+    """
+
+    def __init__(self, paths: Iterable[str], column: str | None):
+        super().__init__(paths)
+        self.files = ParquetFiles(self._paths)
+        self._column, names = column or "", self.files.schema.names
+        if names.count(column) != 1:
+            rule = f"expected one column {column!r}" if column else "--column chooses the column"
+            raise InputError(f"{rule}; the file has {', '.join(names)}", self._paths[0])
+        kind = self.files.schema.field(column).type
+        if not re.match(r"(dictionary<values=)?(large_)?string(_view)?\b", str(kind)):
+            raise InputError(f"expected strings in column {column!r}, got {kind}", self._paths[0])
+
+    def __iter__(self) -> Iterator[str]:
+        number, first, last = 0, 0, None
+        sizes = dict(zip(self._paths, self._sizes, strict=True))
+        for path, rows, batch in self.files.batches(self._column):
+            if path != last:
+                self._places.append((number + 1, path, -number))
+                first, last = number, path
+            for text in batch.column(0).to_pylist():
+                number += 1
+                if text is None:
+                    raise InputError(f"column {self._column!r} is null", path, number - first)
+                yield text
+            self._finished_bytes += (sizes[path] or 0) * len(batch) // rows
+
+
 def print_notes(reader: TextReader) -> None:
     """Prints the notes of a reader to standard error."""
     for note in reader.notes():
         print(f"note: {note}", file=sys.stderr)
 
 
-def bytes_bar(reader: TextReader, what: str) -> tqdm:
-    """A progress bar over the bytes of a reader, on standard error if it is a terminal."""
+def bytes_bar(reader: TextReader, what: str) -> Any:
+    """A progress bar over the bytes of a reader, on standard error."""
     size = reader.total_bytes
-    return tqdm(total=size, unit="B", unit_scale=True, desc=what, disable=None)
+    return tqdm(total=size, unit="B", unit_scale=True, desc=what)
 
 
 def sample_lines(reader: TextReader, size: int, seed: int) -> list[str]:

@@ -89,6 +89,11 @@ class ScoreConfig(Config):
         "- for sentences, none for pairs.",
         writes=True,
     )
+    resume: bool = setting(
+        False,
+        "Go on with what an interrupted run of the same command has done, "
+        "`.OUTPUT_FILE.unfinished`, if it is there. The output is that of one run, byte for byte.",
+    )
     text: bool = setting(
         False,
         "Add the sentence to each line of the output, as `text`; for pairs, as `sentence_good` and "
@@ -143,12 +148,13 @@ class ScoreConfig(Config):
             raise InputError("group_by needs pairs")
         if self.input_file is None and given and self.column is not None:
             raise InputError(f"column needs input_file, not {given[0]}")
-        sharded = [one for one in ("shard", "merge_shards") if getattr(self, one) is not None]
-        if len(sharded) > 1:
-            raise InputError("shard and merge_shards cannot be combined")
-        for name in ("input_file", "output_file") if sharded else ():
+        names = "shard", "merge_shards", "resume"
+        on_files = [one for one in names if getattr(self, one) not in (None, False)]
+        if self.merge_shards is not None and len(on_files) > 1:
+            raise InputError(f"{' and '.join(on_files)} cannot be combined")
+        for name in ("input_file", "output_file") if on_files else ():
             if getattr(self, name) in (None, "-"):
-                raise InputError(f"{sharded[0]} needs {name}, a file")
+                raise InputError(f"{on_files[0]} needs {name}, a file")
         if self.shard is not None:
             Shard.parse(self.shard)
         if self.split_punctuation and not self.words:

@@ -117,6 +117,11 @@ class EncodeOptions(Config):
     )
     engine: EngineName = setting("auto", ENGINE)
     device: Device | None = setting(None, DEVICE)
+    threads: int | None = setting(
+        None,
+        "Cores that onnxruntime takes. Give 1 to each of several workers. Default: all.",
+        1,
+    )
     normalizer: Normalizer = setting("exact", _NORMALIZER)
     pll_variant: PllVariant = setting(
         "original",
@@ -128,7 +133,7 @@ class EncodeOptions(Config):
 
     def for_engine(self) -> dict[str, Any]:
         """Keyword arguments for `load_engine`."""
-        names = ("engine", "device", "precision", "pll_variant", "normalizer")
+        names = ("engine", "device", "threads", "precision", "pll_variant", "normalizer")
         return {name: getattr(self, name) for name in names}
 
     def for_load(self) -> dict[str, Any]:

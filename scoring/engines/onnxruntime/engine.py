@@ -47,7 +47,7 @@ class OnnxEngine(Engine):
         device: str = "cpu",
     ):
         check_device(device)
-        self._device = device
+        self._device, self._threads = device, 0
         self.config, self.tokenizer, self.precision = model.config, tokenizer, precision
         self.normalizer = normalizer_of(model.config, normalizer)
         self._vocabulary: Any = tokenizer and tokenizer.vocabulary
@@ -63,6 +63,11 @@ class OnnxEngine(Engine):
     def _make_network(self, pll_variant: str, rounded: bool) -> Any:
         """What makes the graphs; `rounded`: with products in int8."""
         raise NotImplementedError
+
+    def use_threads(self, number: int | None) -> None:
+        """Takes this many cores in sessions that start from now on; None is all."""
+        self._threads = number or 0
+        self.batches_in_flight = min(number or num_cores(), 8)
 
     def weights(self):
         return self._arrays
@@ -91,5 +96,5 @@ class OnnxEngine(Engine):
         """The session of the graph that a method of the network makes, when it is first used."""
         with self._lock:
             if make.__name__ not in self._sessions:
-                self._sessions[make.__name__] = Session(make(), self._device)
+                self._sessions[make.__name__] = Session(make(), self._device, self._threads)
             return self._sessions[make.__name__]

@@ -19,6 +19,7 @@ def load_onnx(
     normalizer: str,
     part: str | None = None,
     device: str = "cpu",
+    threads: int | None = None,
 ) -> OnnxEngine:
     """The engine of the model in a directory, or of a part of it; arguments as in `load_engine`.
 
@@ -39,4 +40,6 @@ def load_onnx(
     model = load_part(directory, part, build=build)
     tokenizer = tokenizer_in(directory, model.config)
     engine = MODEL_TYPES.load(model.config.model_type).engine("onnxruntime") or LanguageModelEngine
-    return engine(model, tokenizer, precision, pll_variant, normalizer, device)
+    made = engine(model, tokenizer, precision, pll_variant, normalizer, device)
+    made.use_threads(threads)
+    return made

@@ -30,13 +30,14 @@ class Session:
         graph: on a CPU, tables of tokens are read where they are. Kernels are copied, in the layout
             that is fastest, and twice when batches of both kinds have come.
         device: a name of `PROVIDERS`. Other devices than the CPU have one session.
+        threads: how many cores are all of them; 0 is those of the machine.
 
     Raises:
         InputError: onnxruntime cannot start on the device.
     """
 
-    def __init__(self, graph: Graph, device: str = "cpu"):
-        self._graph, self._device = graph, device
+    def __init__(self, graph: Graph, device: str = "cpu", threads: int = 0):
+        self._graph, self._device, self._all = graph, device, threads
         self._sessions: dict[int, Any] = {}  # by the number of threads; 0 is one for each core
         values = {
             name: OrtValue.ortvalue_from_numpy(np.ascontiguousarray(array))
@@ -49,7 +50,7 @@ class Session:
         self._fed = {name: values.pop(name) for name in tables if name not in kernels}
         self._kept, self._num_running, self._lock = values, 0, threading.Lock()
         if device != "cpu":
-            self._session(0)
+            self._session(threads)
 
     def __call__(self, **inputs: np.ndarray) -> Any:
         """The first output for the inputs that the graph names."""
@@ -60,7 +61,7 @@ class Session:
         with self._lock:
             is_small = "input_ids" not in inputs or inputs["input_ids"].size <= SMALL
             takes_all = self._device != "cpu" or (is_small and self._num_running == 0)
-            session = self._session(0 if takes_all else 1)
+            session = self._session(self._all if takes_all else 1)
             self._num_running += 1  # after the session's start, which may fail
         try:
             values = {name: OrtValue.ortvalue_from_numpy(x) for name, x in inputs.items()}

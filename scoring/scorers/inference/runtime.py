@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
-from tqdm import tqdm
 
+from tta.data.text.progress import tqdm
 from tta.data.vocabulary.load import AnyTokenizer
 from tta.errors import InputError
 from tta.names import VOCABULARY
