@@ -76,6 +76,7 @@ def load(
     score_boundary_tokens: bool = False,
     unknown: Unknown = "price",
     begin_token: str | None = None,
+    cache: str | None = None,
 ) -> "Scorer":
     """Loads a model that scores, reranks and encodes text, as far as its kind can.
 
@@ -110,6 +111,8 @@ def load(
             of its characters; "model" is the log-probability of the unknown token alone.
         begin_token: what a causal model of Hugging Face transformers reads before a text; None is
             its tokenizer's. Other models raise an InputError.
+        cache: a file that keeps scores, by model, options and text; what is in it is not scored
+            again. It is SQLite, and is made if it is not there. `lm.model` needs None.
 
     Returns:
         A `Scorer`; for a directory, a `tta.scoring.scorers.text_model.TextModel`.

@@ -19,7 +19,7 @@ from typing import Any
 
 from tta import settings
 from tta.atomic import naming, whole_file
-from tta.data.text.parquet import SUFFIX, ParquetWriter, is_parquet, json_lines
+from tta.data.text.parquet import SUFFIX, ParquetWriter, is_parquet
 from tta.errors import InputError
 from tta.standard_streams import use_utf8
 
@@ -63,7 +63,7 @@ def open_input(path: Path | str, opener: Callable[..., Any] = open) -> Iterator[
 
     Args:
         path: a file, plain or compressed with gzip, bzip2 or xz (detected from the content), or
-            `-` for standard input. The contents of Parquet are JSON lines.
+            `-` for standard input.
         opener: opens the file in place of `open`, also for `-`; called as `opener(path, "rb")`.
             It returns a buffered stream, one with `peek`.
 
@@ -75,10 +75,6 @@ def open_input(path: Path | str, opener: Callable[..., Any] = open) -> Iterator[
     shown = shown_path(path)
     if opener is open and _is_pipe(path):
         opener = open_pipe
-    if opener is open and is_parquet(path):
-        with json_lines(str(path)) as stream:
-            yield stream
-        return
     try:
         with (
             opener(path, "rb") as raw,

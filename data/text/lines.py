@@ -13,7 +13,7 @@ from typing import Any
 
 from tta.data.text.encodings import check_first_line, check_line
 from tta.data.text.files import STANDARD_STREAM, PipeReader, open_input, open_pipe, shown_path
-from tta.data.text.parquet import ParquetFiles, parquet_files
+from tta.data.text.parquet import ParquetFiles, is_parquet, json_lines, parquet_files
 from tta.data.text.progress import tqdm
 from tta.data.text.tables import column_cells, delimiter_of
 from tta.errors import InputError
@@ -35,6 +35,7 @@ def iter_lines(
 
     Only `\\n` and `\\r\\n` end a line: U+2028 and similar characters are part of the text. A byte
     order mark at the begin of a line is removed: files that were joined have them in the middle.
+    The lines of Parquet are its rows, as JSON.
 
     Args:
         path, opener: as in `tta.data.text.files.open_input`.
@@ -46,6 +47,9 @@ def iter_lines(
         InputError: the file cannot be read (see `open_input`), is empty, is not UTF-8, has other
             line ends, or has a line longer than `max_bytes`. Errors name the line.
     """
+    if opener is open and is_parquet(str(path)):
+        yield from json_lines(str(path))
+        return
     with open_input(path, opener) as stream:
         yield from _decoded(stream, shown_path(path), max_bytes, strip, may_be_empty)
 

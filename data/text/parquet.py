@@ -17,7 +17,7 @@ ROWS = 1 << 14  # that are in memory at a time, and in a group of an output
 def is_parquet(path: str) -> bool:
     """Whether a file is Parquet, or a folder has such files, also in partitions (`year=2026/`)."""
     if os.path.isfile(path):
-        with open(path, "rb") as file:
+        with contextlib.suppress(OSError), open(path, "rb") as file:  # its reader says why
             return file.read(len(MAGIC)) == MAGIC
     return os.path.isdir(path) and bool(parquet_files(path))
 
@@ -75,28 +75,12 @@ def _readable(path):
         raise InputError(f"a Parquet file that pyarrow cannot read: {reason}", path) from None
 
 
-def json_lines(path: str) -> io.BufferedReader:
-    """A binary stream of the rows of a file or folder, a JSON object on each line."""
+def json_lines(path: str) -> Iterator[str]:
+    """The rows of a file or folder as JSON objects."""
     files = ParquetFiles(parquet_files(path) if os.path.isdir(path) else [path])
-    rows = (row for _, _, batch in files.batches() for row in batch.to_pylist())
-    lines = (json.dumps(row, ensure_ascii=False, default=str).encode() + b"\n" for row in rows)
-    return io.BufferedReader(_Joined(lines))
-
-
-class _Joined(io.RawIOBase):
-    """A stream of some bytes after another."""
-
-    def __init__(self, parts: Iterator[bytes]):
-        self._parts, self._left = parts, b""
-
-    def readable(self):
-        return True
-
-    def readinto(self, buffer):
-        self._left = self._left or next(self._parts, b"")
-        size = min(len(buffer), len(self._left))
-        buffer[:size], self._left = self._left[:size], self._left[size:]
-        return size
+    for _, _, batch in files.batches():
+        for row in batch.to_pylist():
+            yield json.dumps(row, ensure_ascii=False, default=str)
 
 
 class ParquetWriter(io.StringIO):
@@ -108,34 +92,40 @@ class ParquetWriter(io.StringIO):
         file: the binary stream of the file.
         path: its name in errors.
 
-    Attributes:
-        beside: `ParquetFiles`, whose columns come first in every row, or None.
-
     Raises:
         InputError: when a group is written, the lines are no JSON objects, or do not fit the first
-            group; or a column has the name of one of `beside`.
+            group; or a column has the name of one of `put_beside`.
     """
-
-    beside: ParquetFiles | None = None
 
     def __init__(self, file: Any, path: Any):
         super().__init__()
-        self._file, self._path, self._count = file, path, 0
-        self._schema = self._writer = self._batches = self._ahead = None
+        self._file, self._path, self._count, self._size = file, path, 0, ROWS
+        self._schema = self._writer = self._beside = None
+        self._batches: Iterator[Any] = iter(())
+
+    def put_beside(self, files: ParquetFiles) -> None:
+        """Lets the columns of as many rows come before those of the lines."""
+        self._batches = (batch for _, _, batch in files.batches() if len(batch))
+        self._turn()
+
+    def _turn(self):
+        """Begins a group, of as many rows as the next batch beside it has."""
+        self.seek(0)
+        self.truncate()
+        self._count, self._beside = 0, next(self._batches, None)
+        self._size = ROWS if self._beside is None else len(self._beside)
 
     def write(self, text: str) -> int:
-        if self.beside is not None and self._batches is None:
-            self._batches, names = self.beside.batches(), self.beside.schema.names
-            for name in filter(json.loads(text).__contains__, names):
+        if self._beside is not None and not self._count and self._schema is None:
+            for name in filter(json.loads(text).__contains__, self._beside.schema.names):
                 raise InputError(f"the input has a column {name!r} already", self._path)
         self._count += text.count("\n")
         size = super().write(text)
-        if self._count >= ROWS:
-            self.write_group()
+        if self._count >= self._size:
+            self._write_group()
         return size
 
-    def write_group(self) -> None:
-        """Writes the lines so far; at the end, also without lines."""
+    def _write_group(self):
         import pyarrow
         from pyarrow import parquet
 
@@ -147,31 +137,17 @@ class ParquetWriter(io.StringIO):
         except (pyarrow.ArrowException, ValueError, AttributeError) as error:
             reason = " ".join(str(error).split())
             raise InputError(f"cannot be written as Parquet: {reason}", self._path) from None
-        self._schema = table.schema
-        if self._batches is not None:
-            more, table = table, self._next(len(rows))
+        self._schema, more = table.schema, table
+        if self._beside is not None:
+            table = pyarrow.Table.from_batches([self._beside])
             for name in more.column_names:
                 table = table.append_column(name, more[name])
         self._writer = self._writer or parquet.ParquetWriter(self._file, table.schema)
         self._writer.write_table(table)
-        self.seek(0)
-        self.truncate()
-        self._count = 0
+        self._turn()
 
     def finish(self) -> None:
-        """Writes the last group and the end of the file."""
+        """Writes the last group, also without lines, and the end of the file."""
         if self._count or self._writer is None:
-            self.write_group()
+            self._write_group()
         self._writer.close()
-
-    def _next(self, count):
-        """As many rows of `beside`."""
-        import pyarrow
-
-        parts, size = [self._ahead] if self._ahead else [], len(self._ahead or ())
-        while size < count:
-            parts.append(pyarrow.Table.from_batches([next(self._batches)[2]]))
-            size += len(parts[-1])
-        table = pyarrow.concat_tables(parts)
-        self._ahead = table.slice(count)
-        return table.slice(0, count)

@@ -159,6 +159,11 @@ class ScoreOptions(EncodeOptions):
         "the one that its tokenizer writes, or names; but <|endoftext|>, if it has that, in place "
         "of one of its chat template. The signature says which was used.",
     )
+    cache: str | None = setting(
+        None,
+        "File that keeps the scores of texts, by model, options and text: what is in it is not "
+        "scored again. It is SQLite, and is made if it is not there; one process at a time writes.",
+    )
 
 
 DEFAULTS = ScoreOptions()

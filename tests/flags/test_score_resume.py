@@ -12,7 +12,7 @@ from tests.flags.test_score_shards import small_blocks, write_input  # noqa: F40
 from tta.errors import InputError
 from tta.scoring.scorers.config import ScoreConfig
 from tta.scoring.scorers.files import score_file
-from tta.scoring.scorers.inference.unfinished import Unfinished
+from tta.scoring.scorers.inference.store import ResultStore
 
 KEPT = ".out.unfinished"
 
@@ -22,16 +22,17 @@ def score(*flags):
 
 
 def interrupt_at(monkeypatch, number, error=KeyboardInterrupt):
-    """Ends a run after so many blocks. Returns what `add` was called with, also by later runs."""
-    added, add = [], Unfinished.add
+    """Ends a run after so many blocks. Returns the results that are kept, also of later runs."""
+    added, put = [], ResultStore.put
 
-    def ends(self, block):
-        add(self, block)
-        added.append(block)
-        if len(added) == number:
-            raise error
+    def ends(self, results):
+        put(self, results)
+        if results and "run" not in results:
+            added.append(results)
+            if len(added) == number:
+                raise error
 
-    monkeypatch.setattr(Unfinished, "add", ends)
+    monkeypatch.setattr(ResultStore, "put", ends)
     return added
 
 
@@ -89,32 +90,35 @@ def test_resumed_twice_it_has_the_bytes_of_one_run(tmp_path, monkeypatch, name, 
 
 
 KILLED = f"""
-import os, signal, sys
+import os, signal, sqlite3, sys
 sys.path.insert(0, {str(ROOT)!r})
 import tta
 from tests.fake_model import FakeModel
-from tta.scoring.scorers.inference import stream, unfinished
+from tta.scoring.scorers.inference import store, stream
 stream.BLOCK_LINES, stream.FIRST_LINES, stream.RECENT_TEXTS = 40, 8, 60
-write, left = unfinished.Unfinished._write, int(sys.argv.pop())
+left = int(sys.argv.pop())
 
-def cut(self, value):
-    global left
-    left -= 1
-    if left < 0:
-        self._file.raw.write(b"0000") if left % 2 else None
-        os.kill(os.getpid(), signal.SIGKILL)
-    write(self, value)
+class Cut(sqlite3.Connection):
+    def executemany(self, *given):
+        global left
+        left -= 1
+        if left < 0:
+            super().execute("PRAGMA cache_spill = 1").execute("PRAGMA cache_size = 1")
+            super().executemany(*given)
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().executemany(*given)
 
-unfinished.Unfinished._write = cut
+connect = sqlite3.connect
+store.sqlite3.connect = lambda *given, **options: connect(*given, factory=Cut, **options)
 tta.load = lambda model=None, **options: FakeModel(model, **options)
 from tta.flags import score
 score.run()
 """
 
 
-def test_a_killed_run_goes_on_and_a_line_that_was_cut_does_not_count(folder):
+def test_a_killed_run_goes_on_and_a_block_that_was_cut_does_not_count(folder):
     flags = ["--input_file=in", "--output_file=out", "--tokens", "--resume"]
-    for left in (1, 2, 3):
+    for left in (2, 3, 4):  # with what the run depends on
         run = [sys.executable, "-c", KILLED, *flags, str(left)]
         assert subprocess.run(run, check=False).returncode == -signal.SIGKILL
     assert (folder / KEPT).stat().st_mode & 0o777 == 0o600
@@ -155,8 +159,8 @@ def test_without_resume_it_begins_anew_and_says_so(interrupted, monkeypatch):
     added = interrupt_at(monkeypatch, 0)
     done = score()
     assert done.returncode == 0
-    assert done.stderr.startswith(f"note: {KEPT} of an interrupted run will be replaced; ")
-    assert len(added[0].sentences) == 8, "the first block"
+    assert done.stderr.startswith(f"note: {KEPT} of an interrupted run was replaced; --resume ")
+    assert len(added[0]) == 6, "the first block, of 8 lines"
     assert sorted(os.listdir(interrupted)) == ["in", "out"]
 
 
@@ -192,13 +196,13 @@ def test_a_wrong_input_leaves_nothing_and_a_full_disk_what_is_done(folder, monke
 
 
 def test_sigterm_names_it_too(folder, monkeypatch):
-    added, add = [], Unfinished.add
+    put = ResultStore.put
 
-    def ends(self, block):
-        add(self, block)
-        added.append(os.kill(os.getpid(), signal.SIGTERM))
+    def ends(self, results):
+        put(self, results)
+        os.kill(os.getpid(), signal.SIGTERM)
 
-    monkeypatch.setattr(Unfinished, "add", ends)
+    monkeypatch.setattr(ResultStore, "put", ends)
     done = score()
     assert done.returncode == 143
     assert done.stderr == f"error: terminated; --resume goes on with {KEPT}\n"

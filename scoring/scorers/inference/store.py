@@ -31,7 +31,6 @@ class ResultStore:
     def __init__(self, path: Path | str):
         self.path = str(path)
         with self._database() as database:
-            database.execute("BEGIN IMMEDIATE")  # fails if it cannot be written
             tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master")}
             if tables - {_TABLE}:
                 raise InputError("an SQLite file of another program", path)

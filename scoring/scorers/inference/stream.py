@@ -86,7 +86,7 @@ def score_stream(
     total_bytes: int | None = None,
     tokens: bool = False,
     progress: bool = False,
-    begin: int = 0,
+    score_blocks: Callable[..., Iterator[Any]] | None = None,
 ) -> Iterator[Block]:
     """Scores blocks of sentences.
 
@@ -97,7 +97,7 @@ def score_stream(
         tokens: whether to keep token scores.
         progress: whether to show a progress bar on standard error, in bytes, or in sentences if
             `total_bytes` is None. It assumes the mean speed since the first batch.
-        begin: the position in the input where the blocks begin, as `Block.end`.
+        score_blocks: as the method of `lm`, in its place.
 
     Yields:
         Each block, when its fresh sentences are scored. Equal lines that are not far apart (see
@@ -113,8 +113,9 @@ def score_stream(
             pending.append(block)
             yield [sentence.text for sentence in block.fresh]
 
-    with _Bar(total_bytes, progress, begin) as bar:
-        scored = lm.score_blocks(texts(), tokens, lambda share: bar.advance(share, pending[0]))
+    with _Bar(total_bytes, progress) as bar:
+        score = score_blocks or lm.score_blocks
+        scored = score(texts(), tokens, lambda share: bar.advance(share, pending[0]))
         while (results := _next(scored, pending, place)) is not None:
             block = pending.popleft()
             _keep(block.fresh, results, tokens)
@@ -196,11 +197,10 @@ def _check(lm, sentences, place):
 class _Bar:
     """A progress bar over blocks that also moves within a block; see `score_stream`."""
 
-    def __init__(self, total_bytes, shown, begin):
+    def __init__(self, total_bytes, shown):
         unit = " sentences" if total_bytes is None else "B"
         self._bar = tqdm(
             total=total_bytes,
-            initial=begin,
             desc="scoring",
             unit=unit,
             unit_scale=True,
@@ -210,7 +210,7 @@ class _Bar:
             disable=not shown,
         )
         self._counts_bytes = total_bytes is not None
-        self._begin, self._sentences = begin, 0  # bytes and sentences before the present block
+        self._begin = self._sentences = 0  # bytes and sentences before the present block
         self._share = 0.0  # scored share of that block
         self._runs = False
 
