@@ -43,8 +43,8 @@ def unfinished(output_file: str, run: Mapping[str, Any], resume: bool) -> Iterat
     # Private, as an output that it becomes may be.
     os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
     store, is_done = ResultStore(path), True
-    store.put({_RUN: run})
     try:
+        store.put({_RUN: run})
         yield store
     except BaseException as error:
         is_done = isinstance(error, InputError) and error.path != path

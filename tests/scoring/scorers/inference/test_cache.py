@@ -1,12 +1,12 @@
 """The cache of scores: what is found again, what is not, and files that are none, in one line."""
 
 import contextlib
+import itertools
 import os
 import pickle
 import sqlite3
 import threading
 
-import numpy as np
 import pytest
 
 from tests.fake_model import FakeModel
@@ -61,7 +61,7 @@ def blocks(lm, texts):
     found = lm.score_blocks([texts[:2], [], texts[2:]], advance=advanced.append)
     parts = [[values.tolist() for values in one] for one in found]
     assert len(advanced) == 3
-    return [sum(column, []) for column in zip(*parts, strict=True)]
+    return [[*itertools.chain(*column)] for column in zip(*parts, strict=True)]
 
 
 @pytest.mark.parametrize("part", [2, 1024])
@@ -113,9 +113,9 @@ def test_a_copy_has_the_file_and_weights_are_fixed(path):
     assert sums(lm, ["the cat"]) == [[-2.0], [2]]
     assert sums(cached(path, model := Model()), ["the cat"]) == [[-2.0], [2]]
     assert model.encoded == []
-    with pytest.raises(InputError, match="^fake: it has a cache of scores"):
+    with pytest.raises(InputError, match=r"^fake: it has a cache of scores"):
         _ = lm.model
-    with pytest.raises(InputError, match="^model: a model without a signature has no cache$"):
+    with pytest.raises(InputError, match=r"^model: a model without a signature has no cache$"):
         cached(path, Scorer())
 
 
@@ -135,6 +135,13 @@ def edit(path, begin, data):
         file.write(data)
 
 
+def filled(path):
+    sums(cached(path), MANY)
+    return path
+
+
+MANY = [f"the cat {number}" for number in range(500)]
+DAMAGED = "damaged: the result "
 SQLITE = "SQLite cannot read or write it: "
 
 # (what is at the path, the rest of the message)
@@ -143,33 +150,19 @@ FILES = [
     (lambda path: path.mkdir(), f"{SQLITE}unable to open database file"),
     (other_program, "an SQLite file of another program"),
     (lambda path: path.symlink_to(path.parent / "no" / "such"), f"{SQLITE}unable to open"),
-    (lambda path: edit_cache(path, lambda: os.truncate(path, 5000)), SQLITE),
-    (lambda path: edit_cache(path, lambda: edit(path, 4096, b"x" * 4096)), SQLITE),
-    (
-        lambda path: edit_cache(path, lambda: change(path, "UPDATE tta_results SET value = '[0, 1]'")),
-        "damaged: the result ",
-    ),
-    (
-        lambda path: edit_cache(path, lambda: change(path, "UPDATE tta_results SET value = NULL")),
-        "damaged: the result ",
-    ),
-    (
-        lambda path: edit_cache(path, lambda: change(path, "ALTER TABLE tta_results RENAME crc32 TO c")),
-        SQLITE,
-    ),
-]  # fmt: skip
-
-
-def edit_cache(path, make):
-    sums(cached(path), [f"the cat {number}" for number in range(500)])
-    make()
+    (lambda path: os.truncate(filled(path), 5000), SQLITE),
+    (lambda path: edit(filled(path), 4096, b"x" * 4096), SQLITE),
+    (lambda path: change(filled(path), "UPDATE tta_results SET value = '[0, 1]'"), DAMAGED),
+    (lambda path: change(filled(path), "UPDATE tta_results SET value = NULL"), DAMAGED),
+    (lambda path: change(filled(path), "ALTER TABLE tta_results RENAME crc32 TO c"), SQLITE),
+]
 
 
 @pytest.mark.parametrize(("make", "message"), FILES)
 def test_a_file_that_is_no_cache_or_damaged_is_one_line(path, make, message):
     make(path)
     with pytest.raises(InputError) as raised:
-        sums(cached(path), [f"the cat {number}" for number in range(500)])
+        sums(cached(path), MANY)
     assert str(raised.value).startswith(f"{path}: {message}")
     assert "\n" not in str(raised.value)
 
