@@ -284,7 +284,7 @@ class ParquetReader(TextReader):
                 if text is None:
                     raise InputError(f"column {self._column!r} is null", path, number - first)
                 yield text
-            self._finished_bytes += (sizes[path] or 0) * len(batch) // rows
+            self._finished_bytes += (sizes[path] or 0) * len(batch) // max(rows, 1)
 
 
 def print_notes(reader: TextReader) -> None:

@@ -47,12 +47,21 @@ class ParquetFiles:
         self.schema: Any = self._data.schema
 
     def batches(self, *columns: str) -> Iterator[tuple[str, int, Any]]:
-        """Yields (the file, the number of its rows, a batch of at most `ROWS`) in order.
+        """Yields (the file, the number of its rows, a table of at most `ROWS`) in order.
 
-        Without `columns`, a batch has all of them.
+        Without `columns`, a table has all of them.
         """
+        from pyarrow import Table
+
+        first = next(self._data.get_fragments()).physical_schema
         for path, fragment in zip(self._paths, self._data.get_fragments(), strict=True):
             with _readable(path):
+                own = fragment.physical_schema
+                names = set(columns).intersection(first.names)  # without those of partitions
+                if set(own.names) != set(first.names) or any(
+                    own.field(name).type not in (first.field(name).type, "null") for name in names
+                ):
+                    raise InputError(f"its columns are not those of {self._paths[0]}", path)
                 found = fragment.to_batches(
                     self.schema,
                     list(columns or self.schema.names),
@@ -60,7 +69,7 @@ class ParquetFiles:
                     batch_readahead=1,
                 )
                 size = fragment.count_rows()
-                yield from ((path, size, batch) for batch in found)
+                yield from ((path, size, Table.from_batches([batch])) for batch in found)
 
 
 @contextlib.contextmanager
@@ -102,18 +111,20 @@ class ParquetWriter(io.StringIO):
         self._file, self._path, self._count, self._size = file, path, 0, ROWS
         self._schema = self._writer = self._beside = None
         self._batches: Iterator[Any] = iter(())
+        self._end: Any = None  # what is beside no rows
 
     def put_beside(self, files: ParquetFiles) -> None:
         """Lets the columns of as many rows come before those of the lines."""
-        self._batches = (batch for _, _, batch in files.batches() if len(batch))
+        self._batches = (part for _, _, part in files.batches() if len(part))
+        self._end = files.schema.empty_table()
         self._turn()
 
     def _turn(self):
         """Begins a group, of as many rows as the next batch beside it has."""
         self.seek(0)
         self.truncate()
-        self._count, self._beside = 0, next(self._batches, None)
-        self._size = ROWS if self._beside is None else len(self._beside)
+        self._count, self._beside = 0, next(self._batches, self._end)
+        self._size = ROWS if self._beside is None else len(self._beside) or ROWS
 
     def write(self, text: str) -> int:
         if self._beside is not None and not self._count and self._schema is None:
@@ -139,7 +150,7 @@ class ParquetWriter(io.StringIO):
             raise InputError(f"cannot be written as Parquet: {reason}", self._path) from None
         self._schema, more = table.schema, table
         if self._beside is not None:
-            table = pyarrow.Table.from_batches([self._beside])
+            table = self._beside
             for name in more.column_names:
                 table = table.append_column(name, more[name])
         self._writer = self._writer or parquet.ParquetWriter(self._file, table.schema)

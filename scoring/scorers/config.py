@@ -57,7 +57,7 @@ class ScoreConfig(Config):
         None,
         "Sentences to score in UTF-8, one per line: a file, plain, .gz, .bz2 or .xz; a folder or a "
         "glob, whose files are read one after another; - is standard input. Of a folder with .txt "
-        "files only these are read, and the rows name their `file`. "
+        "files only these are read, and the rows name their `file`. Parquet, too. "
         "Default: -, unless there are texts or pairs.",
         group=FILES,
     )
@@ -85,8 +85,9 @@ class ScoreConfig(Config):
         "File for the scores, natural log, the sum over the tokens, higher is better. One JSON "
         "object per sentence, in the order of the input, with score and num_tokens; or one per "
         "pair, with score_good, score_bad, difference and correct. A name that ends in .csv or "
-        ".tsv gets a table. Compressed if .gz, .bz2 or .xz follows; - is standard output. Default: "
-        "- for sentences, none for pairs.",
+        ".tsv gets a table, one in .parquet has the other columns of a Parquet input. Compressed "
+        "if .gz, .bz2 or .xz follows; - is standard output. Default: - for sentences, none for "
+        "pairs.",
         writes=True,
     )
     resume: bool = setting(

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tests.commands import run_with_fake_model
+from tests.commands import run_command, run_with_fake_model
 from tta.data.text import parquet
 from tta.data.text.files import open_output
 from tta.scoring.scorers.arguments import as_texts
@@ -59,6 +59,7 @@ def test_a_folder_of_an_engine_has_its_partitions_as_a_column(folder):
     done = score("--input_file=in", "--column=text", "--output_file=out.parquet")
     assert done.returncode == 0, done.stderr
     assert pq.read_table("out.parquet")["year"].to_pylist() == [2025] * 3 + [2026] * 2
+    assert pq.read_schema("out.parquet").names[:4] == ["text", "when", "year", "score"]
 
 
 FAILURES = [
@@ -85,6 +86,26 @@ def test_a_wrong_column_is_one_line(folder, columns, flags, message):
     assert len(lines) == 1
     assert lines[0].startswith(f"error: {message}")
     assert os.listdir(folder) == ["in.parquet"]
+
+
+def test_files_of_other_columns_are_refused_and_no_row_keeps_the_columns(folder):
+    write(folder / "in/1.parquet")
+    for number, columns in enumerate(({"more": [1, 2, 3]}, {"text": [1, 2, 3]})):
+        write(folder / "in/2.parquet", **columns)
+        done = score("--input_file=in", "--column=text", "--output_file=out.parquet")
+        assert done.returncode == 1, number
+        assert "in/2.parquet: its columns are not those of in/1.parquet" in done.stderr
+        assert os.listdir(folder) == ["in"]
+    pq.write_table(pq.read_table("in/1.parquet").slice(0, 0), "empty.parquet")
+    done = score("--input_file=empty.parquet", "--column=text", "--output_file=out.parquet")
+    assert done.returncode == 0, done.stderr
+    assert pq.read_schema("out.parquet").names == ["text", "when"]
+
+
+def test_other_commands_do_not_take_rows_for_sentences(folder):
+    write(folder / "in.parquet")
+    done = run_command("tta-create-vocab", "--input_file=in.parquet", "--vocab_file=v.txt")
+    assert (done.returncode, done.stderr[:35]) == (1, "error: in.parquet: a Parquet file; ")
 
 
 def test_a_damaged_file_and_a_missing_package_are_one_line(folder, monkeypatch):
