@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from tests.commands import ROOT, run_command
+from tests.fake_model import FakeModel
 from tests.flags.test_score_shards import small_blocks, write_input  # noqa: F401 - a fixture
 from tta.errors import InputError
 from tta.scoring.scorers.config import ScoreConfig
@@ -130,6 +131,25 @@ def test_a_killed_run_goes_on_and_a_block_that_was_cut_does_not_count(folder):
     assert (folder / "out").read_bytes() == kept
 
 
+def test_scores_that_depend_on_their_batch_are_those_of_one_run(folder, monkeypatch):
+    plain = FakeModel.score_with_counts
+
+    def by_batch(self, texts, progress=False):
+        sums, counts = plain(self, texts)
+        return sums + len(texts) / 1024, counts
+
+    monkeypatch.setattr(FakeModel, "score_with_counts", by_batch)
+    assert score().returncode == 0
+    (folder / "out").rename(folder / "one")
+    with pytest.MonkeyPatch.context() as patch:
+        interrupt_at(patch, 2)
+        assert score().returncode == 130
+    added = interrupt_at(monkeypatch, 0)
+    assert score("--resume").returncode == 0
+    assert len(added) > 2
+    assert (folder / "out").read_bytes() == (folder / "one").read_bytes()
+
+
 OTHER = f"error: {KEPT}: an interrupted run of another run: its "
 
 
@@ -164,13 +184,14 @@ def test_without_resume_it_begins_anew_and_says_so(interrupted, monkeypatch):
     assert sorted(os.listdir(interrupted)) == ["in", "out"]
 
 
-@pytest.mark.parametrize("kind", ["file", "link", "folder"])
+@pytest.mark.parametrize("kind", ["file", "link", "absent", "folder"])
 @pytest.mark.parametrize("flags", [[], ["--resume"]])
 def test_a_file_of_the_user_is_not_taken_for_one(folder, kind, flags):
     (folder / "mine").write_text("mine\n")
     made = {
         "file": lambda path: path.write_text("mine\n"),
         "link": lambda path: path.symlink_to("mine"),
+        "absent": lambda path: path.symlink_to("no_such_file"),
         "folder": lambda path: path.mkdir(),
     }
     made[kind](folder / KEPT)
@@ -179,7 +200,7 @@ def test_a_file_of_the_user_is_not_taken_for_one(folder, kind, flags):
     assert done.stderr.startswith(f"error: {KEPT}: ")
     assert sorted(os.listdir(folder)) == [KEPT, "in", "mine"]
     assert (folder / "mine").read_text() == "mine\n"
-    assert kind == "folder" or (folder / KEPT).read_text() == "mine\n"
+    assert kind in ("absent", "folder") or (folder / KEPT).read_text() == "mine\n"
 
 
 def test_a_wrong_input_leaves_nothing_and_a_full_disk_what_is_done(folder, monkeypatch):
