@@ -14,6 +14,7 @@ from tta.errors import InputError
 from tta.scoring.scorers.config import ScoreConfig
 from tta.scoring.scorers.files import score_file
 from tta.scoring.scorers.inference.store import ResultStore
+from tta.scoring.scorers.scorer import Scorer
 
 KEPT = ".out.unfinished"
 
@@ -138,7 +139,11 @@ def test_scores_that_depend_on_their_batch_are_those_of_one_run(folder, monkeypa
         sums, counts = plain(self, texts)
         return sums + len(texts) / 1024, counts
 
+    def ahead(self, blocks, tokens=False, advance=None):
+        return Scorer.score_blocks(self, [*blocks], tokens, advance)
+
     monkeypatch.setattr(FakeModel, "score_with_counts", by_batch)
+    monkeypatch.setattr(FakeModel, "score_blocks", ahead)
     assert score().returncode == 0
     (folder / "out").rename(folder / "one")
     with pytest.MonkeyPatch.context() as patch:

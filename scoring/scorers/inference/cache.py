@@ -4,11 +4,11 @@
 text; `tta score --resume` by the number of the block, too, whose batches its last bits depend on.
 """
 
-import functools
 import hashlib
 import itertools
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -70,19 +70,19 @@ class _Cached(Scorer):
         return kept_blocks(self._store, keys, self._plain.score_blocks, blocks, tokens, advance)
 
     def _in_parts(self, texts, tokens, progress):
-        """Yields the results of parts of the texts, of the plain methods of the same name."""
+        """Yields the results of parts of the texts, of the plain method for one of them."""
         parts = [texts[at : at + _PART] for at in range(0, len(texts) or 1, _PART)]
-        score, done = functools.partial(Scorer.score_blocks, self._plain), 0
+        score, key = partial(Scorer.score_blocks, self._plain), itertools.repeat(self._key)
         options = {"desc": "scoring", "unit": " sentences", "disable": not progress}
+        done = 0
         with tqdm(total=len(texts), **options) as bar:
-            given = self._store, itertools.repeat(self._key), score, parts, tokens
             try:
-                for results in kept_blocks(*given):
+                for results in kept_blocks(self._store, key, score, parts, tokens):
                     yield results
-                    bar.update(len(parts[done]))
-                    done += 1
+                    bar.update(min(_PART, len(texts) - done))
+                    done += _PART
             except SentenceError as error:
-                raise SentenceError(error.sentence_rule, error.index + _PART * done) from None
+                raise SentenceError(error.sentence_rule, done + error.index) from None
 
 
 def kept_blocks(
@@ -93,16 +93,17 @@ def kept_blocks(
     tokens: bool = False,
     advance: Callable[[float], None] | None = None,
 ) -> Iterator[Any]:
-    """As `Scorer.score_blocks`, whose method it takes; `keys`: what the scores of a block are for.
+    """As `Scorer.score_blocks`, which it takes. `keys`: what the scores of each block are for.
 
-    The results of a block are kept before it is yielded. Texts that are kept are not scored.
+    Texts that are kept are not scored. Others are kept before their block is yielded.
     """
     waiting = deque()  # of each block: the keys of its texts, what is kept, {key: place} of others
 
     def others():
         for block, key in zip(blocks, keys, strict=False):
             texts = as_texts(block)
-            names = [_digest(f"{key}\n{tokens}\n{text}") for text in texts]
+            given = (f"{key}\n{tokens}\n{text}".encode() for text in texts)
+            names = [hashlib.blake2b(one, digest_size=16).hexdigest() for one in given]
             found = store.get(names)
             places = {name: place for place, name in enumerate(names) if name not in found}
             waiting.append((names, found, places))
@@ -111,26 +112,16 @@ def kept_blocks(
     try:
         for results in score_blocks(others(), tokens, advance):
             names, found, places = waiting.popleft()
-            values = [one.to_dict() for one in results] if tokens else _pairs(results)
-            new = dict(zip(places, values, strict=True))
-            store.put(new)
-            listed = [(found | new)[name] for name in names]
-            yield [TokenScores.from_dict(one) for one in listed] if tokens else _columns(listed)
+            # Token scores as objects; sums and counts as pairs.
+            values = map(TokenScores.to_dict, results) if tokens else np.transpose(results).tolist()
+            found |= zip(places, values, strict=True)
+            store.put({name: found[name] for name in places})
+            listed = [found[name] for name in names]
+            if tokens:
+                yield [*map(TokenScores.from_dict, listed)]
+            else:
+                sums, counts = np.reshape(listed, (-1, 2)).T
+                yield sums, counts.astype(np.int64)
     except SentenceError as error:
         place = [*waiting[0][2].values()][error.index]
         raise SentenceError(error.sentence_rule, place) from None
-
-
-def _digest(text):
-    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
-
-
-def _pairs(results):
-    """Sums and counts as [[sum, count], ...]."""
-    return zip(*(column.tolist() for column in results), strict=True)
-
-
-def _columns(pairs):
-    """The opposite of `_pairs`."""
-    kinds = np.float64, np.int64
-    return tuple(np.array([one[i] for one in pairs], kind) for i, kind in enumerate(kinds))
