@@ -46,48 +46,56 @@ def write(folder, count):
 
 
 def score(source, output, *flags):
-    """Runs tta score: seconds, and the most memory in MiB."""
+    """Runs tta score: seconds, seconds of its cores, and the most memory in MiB."""
     columns = ["--column=text"] if source.suffix == ".parquet" else []
     files = [f"--input_file={source}", f"--output_file={output}", "--overwrite"]
     begin = time.perf_counter()
     run = subprocess.Popen([*TTA, "score", *files, *columns, *flags], stderr=subprocess.DEVNULL)
     _, status, used = os.wait4(run.pid, 0)
     run.returncode = os.waitstatus_to_exitcode(status)
-    return time.perf_counter() - begin, used.ru_maxrss / 1024
+    assert run.returncode == 0, source
+    return time.perf_counter() - begin, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
+
+
+def model_flags():
+    """Of n-grams, if $TTA_KENLM names some, which are fast; else of the built-in model."""
+    return [f"--model=kenlm:{os.environ['TTA_KENLM']}"] if "TTA_KENLM" in os.environ else []
 
 
 def measure_time(folder, count=100_000, turns=3):
-    """The ratio of seconds, and the largest difference of scores."""
+    """Seconds and those of cores, and the largest difference of scores."""
     from pyarrow import parquet
 
     text, table = write(folder, count)
     outputs = folder / "text.jsonl", folder / "table.parquet"
-    pairs = [
-        [score(source, output)[0] for source, output in zip((text, table), outputs, strict=True)]
-        for _ in range(turns)
-    ]
-    ratios = [parquet_s / text_s for text_s, parquet_s in pairs]
+    for _ in range(turns):
+        (text_s, text_cpu, _), (table_s, table_cpu, _) = (
+            score(source, output, *model_flags())
+            for source, output in zip((text, table), outputs, strict=True)
+        )
+        print(
+            f"{count:,} rows: text {text_s:.1f} s ({text_cpu:.1f} of cores), Parquet {table_s:.1f} "
+            f"({table_cpu:.1f}); ratio {table_s / text_s:.3f} ({table_cpu / text_cpu:.3f})",
+            flush=True,
+        )
     of_text = [json.loads(line)["score"] for line in outputs[0].read_text().splitlines()]
     found = parquet.read_table(outputs[1])
     assert found["id"].to_pylist() == list(range(count))
     difference = max(map(abs, map(float.__sub__, of_text, found["score"].to_pylist())))
-    print(
-        f"{count:,} rows: s of text and Parquet {pairs}, ratios {ratios}; scores {difference:.2g}"
-    )
+    print(f"largest difference of scores: {difference:.2g}")
 
 
 def measure_memory(folder, counts=(10_000, 100_000, 1_000_000)):
-    """The most memory by the number of rows; n-grams, if $TTA_KENLM names some, are fast."""
-    flags = [f"--model=kenlm:{os.environ['TTA_KENLM']}"] if "TTA_KENLM" in os.environ else []
+    """The most memory by the number of rows."""
     for count in counts:
-        seconds, mib = score(write(folder, count)[1], folder / "table.parquet", *flags)
+        seconds, _, mib = score(write(folder, count)[1], folder / "table.parquet", *model_flags())
         print(f"{count:,} rows of Parquet: {mib:.0f} MiB, {seconds:.0f} s", flush=True)
 
 
 def measure_kills(folder, count=40_000, kills=10):
     """Whether a run that is killed at random moments and resumed has the bytes of one run."""
     text, _ = write(folder, count)
-    seconds, _ = score(text, folder / "whole.jsonl")
+    seconds, *_ = score(text, folder / "whole.jsonl")
     output, draw, ended = folder / "killed.jsonl", random.Random(), 0
     output.unlink(missing_ok=True)
     files = [f"--input_file={text}", f"--output_file={output}", "--resume"]
