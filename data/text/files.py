@@ -246,7 +246,7 @@ def check_rereadable(path: Path | str) -> None:
 def file_digest(path: Path | str) -> str:
     """The first eight hexadecimal digits of the SHA-256 of a file's (decompressed) contents."""
     digest = hashlib.sha256()
-    with open(path, "rb") if is_parquet(path) else open_input(path) as stream:
+    with open(path, "rb") if is_parquet(str(path)) else open_input(path) as stream:
         while block := stream.read(1 << 20):
             digest.update(block)
     return digest.hexdigest()[:8]

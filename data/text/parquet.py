@@ -109,7 +109,8 @@ class ParquetWriter(io.StringIO):
     def __init__(self, file: Any, path: Any):
         super().__init__()
         self._file, self._path, self._count, self._size = file, path, 0, ROWS
-        self._schema = self._writer = self._beside = None
+        self._schema = self._beside = None
+        self._writer: Any = None
         self._batches: Iterator[Any] = iter(())
         self._end: Any = None  # what is beside no rows
 

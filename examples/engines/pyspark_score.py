@@ -2,7 +2,7 @@
 
 import sys
 
-from pyspark.sql import SparkSession
+from pyspark.sql import SparkSession, functions
 
 
 def score(batches):
@@ -16,4 +16,5 @@ def score(batches):
 master = [*sys.argv, "local[2,4]"][3]  # two workers, four tries
 spark = SparkSession.builder.master(master).getOrCreate()
 rows = spark.read.parquet(sys.argv[1])
-rows.mapInPandas(score, rows.schema.add("score", "double")).write.parquet(sys.argv[2])
+schema = rows.withColumn("score", functions.lit(0.0)).schema
+rows.mapInPandas(score, schema).write.parquet(sys.argv[2])
