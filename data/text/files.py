@@ -302,9 +302,8 @@ def open_output(path: Path | str, overwrite: bool = False, binary: bool = False)
         pack = _PACKERS.get(suffix, contextlib.nullcontext)
         with pack(file) as packed:
             if suffix == SUFFIX:
-                rows = ParquetWriter(file, path)
-                yield rows
-                rows.finish()
+                with ParquetWriter(file, path) as rows:
+                    yield rows
                 return
             text = io.TextIOWrapper(packed, encoding="utf-8", newline="\n", write_through=True)
             yield text

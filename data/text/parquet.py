@@ -62,14 +62,10 @@ class ParquetFiles:
                     own.field(name).type not in (first.field(name).type, "null") for name in names
                 ):
                     raise InputError(f"its columns are not those of {self._paths[0]}", path)
-                found = fragment.to_batches(
-                    self.schema,
-                    list(columns or self.schema.names),
-                    batch_size=ROWS,
-                    batch_readahead=1,
-                )
-                size = fragment.count_rows()
-                yield from ((path, size, Table.from_batches([batch])) for batch in found)
+                size, given = fragment.count_rows(), list(columns or self.schema.names)
+                for group in fragment.split_by_row_group():  # a file would be read ahead
+                    found = group.to_batches(self.schema, given, batch_size=ROWS)
+                    yield from ((path, size, Table.from_batches([batch])) for batch in found)
 
 
 @contextlib.contextmanager
@@ -158,8 +154,11 @@ class ParquetWriter(io.StringIO):
         self._writer.write_table(table)
         self._turn()
 
-    def finish(self) -> None:
+    def __exit__(self, error: Any, *more: Any) -> None:
         """Writes the last group, also without lines, and the end of the file."""
-        if self._count or self._writer is None:
-            self._write_group()
-        self._writer.close()
+        try:
+            if error is None and (self._count or self._writer is None):
+                self._write_group()
+        finally:
+            if self._writer is not None:  # else it is closed by itself, after its file
+                self._writer.close()

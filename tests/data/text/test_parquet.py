@@ -168,6 +168,20 @@ def test_lines_that_are_no_objects_leave_no_file(folder):
     assert os.listdir(folder) == []
 
 
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError])
+def test_an_interrupt_after_a_group_leaves_no_file_and_no_traceback(folder, monkeypatch, error):
+    monkeypatch.setattr(parquet, "ROWS", 1)
+
+    def write_and_end():
+        with open_output("o.parquet") as file:
+            file.write('{"score": 1.0}\n{"score": 2.0}\n')
+            raise error
+
+    with pytest.raises(error):
+        write_and_end()
+    assert os.listdir(folder) == []
+
+
 def test_arrays_of_pyarrow_are_texts():
     texts = ["the cat", "a dog"]
     for array in (pa.array(texts), pa.chunked_array([texts[:1], texts[1:]])):
