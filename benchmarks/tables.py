@@ -95,10 +95,10 @@ def measure_memory(folder, counts=(10_000, 100_000, 1_000_000)):
 def measure_kills(folder, count=40_000, kills=10):
     """Whether a run that is killed at random moments and resumed has the bytes of one run."""
     text, _ = write(folder, count)
-    seconds, *_ = score(text, folder / "whole.jsonl")
+    seconds, *_ = score(text, folder / "whole.jsonl", *model_flags())
     output, draw, ended = folder / "killed.jsonl", random.Random(), 0
     output.unlink(missing_ok=True)
-    files = [f"--input_file={text}", f"--output_file={output}", "--resume"]
+    files = [f"--input_file={text}", f"--output_file={output}", "--resume", *model_flags()]
     for _ in range(kills):
         run = subprocess.Popen([*TTA, "score", *files], stderr=subprocess.DEVNULL)
         time.sleep(draw.uniform(0, seconds / 2))
