@@ -45,10 +45,11 @@ CLASSIFY = [*TRAIN, "scikit-learn>=1.6"]
 COMPLETION = ["shtab>=1.7"]
 HUB = ["huggingface-hub>=0.30"]
 SERVE = ["fastapi>=0.115", "uvicorn[standard]>=0.30", "prometheus-client>=0.23"]
+PARQUET = ["pyarrow>=15"]
 VECTORS = ["gensim>=4.4"]  # wheels for each Python; NumPy and SciPy are its only large needs
 TEST = ["pytest>=8", "pytest-xdist>=3.6", "hypothesis>=6.100", "jiwer>=3.1", "setuptools>=70.1"]
 TEST += ["ruff>=0.12", "pyright>=1.1.400", *REPORT, *PROBE, *SERVE]
-TEST += [*BLEU, *WHISPER, *COMPLETION, *HUB, *KENLM, "openapi-spec-validator>=0.7.1"]
+TEST += [*BLEU, *WHISPER, *COMPLETION, *HUB, *KENLM, *PARQUET, "openapi-spec-validator>=0.7.1"]
 # References: exact Bessel functions; the F1 of entities.
 TEST += ["mpmath>=1.3", "seqeval>=1.2"]
 DOCS = ["zensical>=0.0.73", "mkdocstrings[python]>=0.30", "ruff>=0.12"]  # Ruff wraps signatures
@@ -128,6 +129,7 @@ setup(
         "classify": CLASSIFY,  # tta classify
         "kenlm": KENLM,  # --model=kenlm:path
         "completion": COMPLETION,  # tta completion
+        "parquet": PARQUET,  # files and outputs that end in .parquet
         "vectors": VECTORS,  # tta create-vectors with skip_gram or fasttext, --model=fasttext:path
     },
     entry_points={

@@ -70,11 +70,13 @@ def load(
     precision: Precision = "float32",
     engine: EngineName = "auto",
     device: Device | None = None,
+    threads: int | None = None,
     normalizer: Normalizer = "exact",
     pll_variant: PllVariant = "original",
     score_boundary_tokens: bool = False,
     unknown: Unknown = "price",
     begin_token: str | None = None,
+    cache: str | None = None,
 ) -> "Scorer":
     """Loads a model that scores, reranks and encodes text, as far as its kind can.
 
@@ -98,6 +100,8 @@ def load(
         engine: what runs the model: "tensorflow"; "onnxruntime", which starts sooner; "auto" is
             onnxruntime if it runs the model and there is no GPU. `lm.model` loads TensorFlow.
         device: where onnxruntime computes, with a build of it for that; None is the CPU.
+        threads: the number of cores that onnxruntime takes, such as 1 for each of several workers;
+            None is all. TensorFlow ignores it.
         normalizer: "exact": token scores are log-probabilities. "learned": approximately, without
             the sum over the vocabulary. "auto": learned if the model was trained for it.
         pll_variant: what a piece is predicted from: "original", "within_word_l2r" or "maskless"
@@ -107,6 +111,8 @@ def load(
             of its characters; "model" is the log-probability of the unknown token alone.
         begin_token: what a causal model of Hugging Face transformers reads before a text; None is
             its tokenizer's. Other models raise an InputError.
+        cache: a file that keeps scores, by model, options and text; what is in it is not scored
+            again. It is SQLite, and is made if it is not there. `lm.model` needs None.
 
     Returns:
         A `Scorer`; for a directory, a `tta.scoring.scorers.text_model.TextModel`.

@@ -31,7 +31,7 @@ _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
 
 # What the lock file of a file or folder holds: the name of the unfinished one.
 _UNFINISHED = re.compile(rb"(\.tta-[0-9a-f]{16}\.tmp)\n")
-_LEFT = re.compile(r"\.tta-[0-9a-f]{16}\.(tmp|old)|\..+\.lock")
+_LEFT = re.compile(r"\.tta-[0-9a-f]{16}\.(tmp|old)|\..+\.(lock|unfinished)")
 
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)  # Windows has none of these three
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0)

@@ -62,7 +62,7 @@ def run(
 
     The exit status is 0 (done), 1 (failed), 2 (wrong flags), 130 (Ctrl-C), 141 (the reader of the
     output has closed it) or 143 (SIGTERM). Both signals end a command in the same way: unfinished
-    files are removed.
+    files are removed, or named.
 
     Args:
         main: called with one instance of each config. The docstring of its module, which says what
@@ -254,10 +254,10 @@ def _guarded(main: Callable[[], None]) -> None:
         _stop(" ".join(shown.split()), FAILED)
     except MemoryError:
         _stop("out of memory", FAILED)
-    except KeyboardInterrupt:
-        _stop("interrupted", INTERRUPTED)
-    except _Terminated:
-        _stop("terminated", TERMINATED)
+    except KeyboardInterrupt as error:  # which may say how to go on
+        _stop("; ".join(["interrupted", *map(str, error.args)]), INTERRUPTED)
+    except _Terminated as error:
+        _stop("; ".join(["terminated", *map(str, error.args)]), TERMINATED)
 
 
 class _Terminated(BaseException):

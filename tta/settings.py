@@ -102,8 +102,8 @@ RAW_TEXT = Setting(
 )
 COLUMN = Setting(
     "For a table, separated by tabs, or by commas (csv) if its first row has no tab: the column of "
-    "the sentences, by its name in the first row, or by its number from 1 if there is no header. "
-    "Default: whole lines."
+    "the sentences, by its name in the first row, or by its number from 1 if there is no header; "
+    "of Parquet, its name. Default: whole lines."
 )
 SCORE_BOUNDARY_TOKENS = Setting(
     "Include the log-probabilities of the begin and end tokens in a sentence's score. The other "

@@ -18,8 +18,6 @@ from itertools import repeat
 from pathlib import Path
 from typing import Any
 
-from tqdm import tqdm
-
 from tta import names
 from tta.data.corpus.chunks import NO_COUNTS, iter_chunks, prepare_chunk
 from tta.data.corpus.config import LocalCorpusConfig
@@ -34,6 +32,7 @@ from tta.data.corpus.output import (
 from tta.data.corpus.spill import Spill
 from tta.data.text.files import open_output
 from tta.data.text.lines import TextReader, bytes_bar, expand_globs, print_notes
+from tta.data.text.progress import tqdm
 from tta.data.vocabulary.load import AnyTokenizer, load_vocabulary, make_tokenizer, reading_of
 from tta.errors import InputError
 from tta.settings import num_cores
@@ -74,7 +73,7 @@ def create_tfrecords(
                 raise InputError("no sentence is left to write", ", ".join(paths))
             numbers = range(len(shards))
             results = pool.map(write_shard, spills, shard_paths, repeat(config), numbers)
-            bar = tqdm(results, "writing", len(shards), unit=" shards", disable=None)
+            bar = tqdm(results, "writing", len(shards), unit=" shards")
             written = list(bar)
         info = describe(vocabulary, config, written, counts, paths)
         vocabulary.save(work / names.VOCABULARY)

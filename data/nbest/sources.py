@@ -14,6 +14,7 @@ from tta.data.nbest.formats.base import HEAD_ROWS, Format, Source
 from tta.data.nbest.lists import ListCollector, NBestList
 from tta.data.text.files import STANDARD_STREAM, shown_path
 from tta.data.text.lines import MAX_LINE_BYTES, iter_lines
+from tta.data.text.parquet import is_parquet
 from tta.errors import InputError, located
 
 # The longest line of a format that may have a whole list or file in one line, such as JSON.
@@ -43,7 +44,8 @@ def iter_lists(
         raise InputError(f"the beam size must be at least 1, got {beam_size}")
     collector, options = ListCollector(partial_references), (score_file, beam_size)
     with located(path=shown_path(path)):
-        if opener is open and str(path) != STANDARD_STREAM and os.path.isdir(path):
+        is_folder = opener is open and str(path) != STANDARD_STREAM and os.path.isdir(path)
+        if is_folder and not is_parquet(path):
             yield from _read_folder(Path(path), format, options, collector)
             return
         if format and load_format(format).is_folder:

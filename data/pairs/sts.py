@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tta.data.text.files import shown_path
-from tta.data.text.lines import iter_lines
+from tta.data.text.lines import ParquetReader, iter_lines
+from tta.data.text.parquet import is_parquet
 from tta.data.text.tables import are_usual_names, table_rows
 from tta.errors import InputError, located
 
@@ -56,6 +57,9 @@ def read_sts(path: Path | str) -> list[SentencePair]:
     with located(line=rows[0][0] or None, path=path):
         columns = _columns_by_name(header)
     if columns:
+        for column in columns[:2] if is_parquet(str(path)) else ():
+            for _ in ParquetReader([str(path)], header[column]):
+                pass  # it checks them: null would be empty
         rows, allowed = rows[1:], (len(header),)
     elif not rows[0][0]:
         raise InputError(f"expected {_LAYOUTS}; got the keys {', '.join(header)}", path)

@@ -19,6 +19,7 @@ from typing import Any
 
 from tta import settings
 from tta.atomic import naming, whole_file
+from tta.data.text.parquet import SUFFIX, ParquetWriter, is_parquet
 from tta.errors import InputError
 from tta.standard_streams import use_utf8
 
@@ -245,7 +246,7 @@ def check_rereadable(path: Path | str) -> None:
 def file_digest(path: Path | str) -> str:
     """The first eight hexadecimal digits of the SHA-256 of a file's (decompressed) contents."""
     digest = hashlib.sha256()
-    with open_input(path) as stream:
+    with open(path, "rb") if is_parquet(str(path)) else open_input(path) as stream:
         while block := stream.read(1 << 20):
             digest.update(block)
     return digest.hexdigest()[:8]
@@ -300,6 +301,10 @@ def open_output(path: Path | str, overwrite: bool = False, binary: bool = False)
             return
         pack = _PACKERS.get(suffix, contextlib.nullcontext)
         with pack(file) as packed:
+            if suffix == SUFFIX:
+                with ParquetWriter(file, path) as rows:
+                    yield rows
+                return
             text = io.TextIOWrapper(packed, encoding="utf-8", newline="\n", write_through=True)
             yield text
             text.detach()

@@ -13,6 +13,8 @@ from typing import Any
 
 from tta.data.text.encodings import check_first_line, check_line
 from tta.data.text.files import STANDARD_STREAM, PipeReader, open_input, open_pipe, shown_path
+from tta.data.text.parquet import ParquetFiles, is_parquet, json_lines, parquet_files
+from tta.data.text.progress import tqdm
 from tta.data.text.tables import column_cells, delimiter_of
 from tta.errors import InputError
 
@@ -33,6 +35,7 @@ def iter_lines(
 
     Only `\\n` and `\\r\\n` end a line: U+2028 and similar characters are part of the text. A byte
     order mark at the begin of a line is removed: files that were joined have them in the middle.
+    The lines of Parquet are its rows, as JSON.
 
     Args:
         path, opener: as in `tta.data.text.files.open_input`.
@@ -44,6 +47,9 @@ def iter_lines(
         InputError: the file cannot be read (see `open_input`), is empty, is not UTF-8, has other
             line ends, or has a line longer than `max_bytes`. Errors name the line.
     """
+    if opener is open and is_parquet(str(path)):
+        yield from json_lines(str(path))
+        return
     with open_input(path, opener) as stream:
         yield from _decoded(stream, shown_path(path), max_bytes, strip, may_be_empty)
 
@@ -79,6 +85,8 @@ def matching_files(pattern: str) -> list[str]:
     if pattern == STANDARD_STREAM or os.path.isfile(pattern):
         return [pattern]  # The name of a file may contain glob characters.
     if os.path.isdir(pattern):
+        if found := parquet_files(pattern):
+            return found
         pattern = os.path.join(glob.escape(pattern), "**")
     # Pipes are files, too.
     return [path for path in glob.glob(pattern, recursive=True) if not os.path.isdir(path)]
@@ -243,6 +251,39 @@ class GivenTexts(TextReader):
         return "<text>", number
 
 
+class ParquetReader(TextReader):
+    """A `TextReader` of a column of Parquet files, whose lines are rows.
+
+    Raises:
+        InputError: as `ParquetFiles`, there is no such column of strings, or one is null.
+    """
+
+    def __init__(self, paths: Iterable[str], column: str | None):
+        super().__init__(paths)
+        self.files = ParquetFiles(self._paths)
+        self._column, names = column or "", self.files.schema.names
+        if names.count(column) != 1:
+            rule = f"expected one column {column!r}" if column else "--column chooses the column"
+            raise InputError(f"{rule}; the file has {', '.join(names)}", self._paths[0])
+        kind = self.files.schema.field(column).type
+        if not re.match(r"(dictionary<values=)?(large_)?string(_view)?\b", str(kind)):
+            raise InputError(f"expected strings in column {column!r}, got {kind}", self._paths[0])
+
+    def __iter__(self) -> Iterator[str]:
+        number, first, last = 0, 0, None
+        sizes = dict(zip(self._paths, self._sizes, strict=True))
+        for path, rows, batch in self.files.batches(self._column):
+            if path != last:
+                self._places.append((number + 1, path, -number))
+                first, last = number, path
+            for text in batch.column(0).to_pylist():
+                number += 1
+                if text is None:
+                    raise InputError(f"column {self._column!r} is null", path, number - first)
+                yield text
+            self._finished_bytes += (sizes[path] or 0) * len(batch) // max(rows, 1)
+
+
 def print_notes(reader: TextReader) -> None:
     """Prints the notes of a reader to standard error."""
     for note in reader.notes():
@@ -250,11 +291,9 @@ def print_notes(reader: TextReader) -> None:
 
 
 def bytes_bar(reader: TextReader, what: str) -> Any:
-    """A progress bar over the bytes of a reader, on standard error if it is a terminal."""
-    from tqdm import tqdm  # takes long to import
-
+    """A progress bar over the bytes of a reader, on standard error."""
     size = reader.total_bytes
-    return tqdm(total=size, unit="B", unit_scale=True, desc=what, disable=None)
+    return tqdm(total=size, unit="B", unit_scale=True, desc=what)
 
 
 def sample_lines(reader: TextReader, size: int, seed: int) -> list[str]:

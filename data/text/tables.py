@@ -11,6 +11,7 @@ from typing import Any, TextIO
 
 from tta.data.text.files import open_output
 from tta.data.text.json_text import expect, load_json
+from tta.data.text.parquet import SUFFIX
 from tta.errors import InputError, located
 
 # A first line of nothing but such names is a header, too.
@@ -236,7 +237,7 @@ def open_rows(
         yield None
         return
     with open_output(path, overwrite) as stream:
-        yield row_writer(stream, path, default)
+        yield row_writer(stream, path, None if path.endswith(SUFFIX) else default)
 
 
 def _short(digits: str) -> float:

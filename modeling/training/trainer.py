@@ -13,8 +13,8 @@ from typing import Any
 
 import keras
 import numpy as np
-from tqdm import tqdm
 
+from tta.data.text.progress import tqdm
 from tta.errors import InputError
 from tta.modeling.formats.run_checkpoint import CHECKPOINTS
 from tta.modeling.models.base import ConfiguredModel
@@ -147,15 +147,15 @@ class Trainer:
                 f"{self.loop.num_train_steps}: it is not trained further",
                 file=sys.stderr,
             )
-        is_terminal = sys.stderr.isatty()
-        bar = (tqdm if is_terminal else _LogLines)(
+        bar = tqdm(
             disable=not self.steps.is_chief,
             total=until,
             initial=start,
             unit="step",
             smoothing=0.05,
             dynamic_ncols=True,
-            mininterval=1.0 if is_terminal else 60.0,
+            mininterval=1.0,
+            delay=0.0,
         )
         with self._stop.watched(), bar:
             self._run(bar, until)
@@ -312,14 +312,3 @@ class Trainer:
         bar.write(f"step {step}: held-out {result}", file=bar.fp)
         if (share := result.values.get(COMMON_COMPONENT)) is not None:
             bar.write(f"step {step}: common component of the outputs {share:.2%}", file=bar.fp)
-
-
-class _LogLines(tqdm):
-    """A progress bar for a log file, which gets a new line where a terminal's line is replaced."""
-
-    @staticmethod
-    def status_printer(file: Any) -> Any:
-        return lambda text: print(text, file=file, flush=True)
-
-    def clear(self, nolock=False):
-        """Nothing is on the present line."""

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from tqdm import tqdm
 
+from tta.data.text.progress import tqdm
 from tta.errors import InputError
 from tta.names import VOCABULARY
 from tta.papers.glue.data.inputs import encode_rows

@@ -1,15 +1,14 @@
 """Probes the vectors of models on labelled files: read, encode once, classify, compare."""
 
-import sys
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
-from tqdm import tqdm
 
 import tta
 from tta.data.text.files import shown_path
+from tta.data.text.progress import tqdm
 from tta.errors import InputError
 from tta.modeling.formats.trained_models import BUILT_IN_NAME
 from tta.papers.glue.data.tables import read_tables
@@ -61,14 +60,14 @@ def probe_files(
         shown = "/".join(vectors) if vectors[1] != "mean" else vectors[0]
         row = f"{name}, {shown}"
         if config.features == MIX:
-            words = task.words(lm, sys.stderr.isatty())
+            words = task.words(lm, True)
             _check_finite(
                 row, (np.isfinite(one).all() for texts in words.examples for one in texts)
             )
             vector_sizes[row] = words.size
             predicted[row] = _train(config, task, words, examples)
         else:
-            features = task.features(lm, *vectors, sys.stderr.isatty())
+            features = task.features(lm, *vectors, True)
             _check_finite(row, np.isfinite(features).all(axis=1))
             vector_sizes[row] = features.shape[1]
             predicted[row] = [
@@ -143,7 +142,7 @@ def _train(config, task, words, examples) -> list[list[Prediction]]:
     from tta.papers.probing.task_training import train_and_predict  # imports Keras
 
     total = sum(map(len, examples))
-    with tqdm(total=total, desc="training", disable=not sys.stderr.isatty()) as bar:
+    with tqdm(total=total, desc="training") as bar:
 
         def one(split, seed):
             found = train_and_predict(task, words, split, partial(_value, task), config, seed)

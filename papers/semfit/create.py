@@ -2,17 +2,16 @@
 
 import contextlib
 import io
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from tqdm import tqdm
 
 import tta
 from tta.data.records.dataset import TRAIN, load_dataset_info, shard_paths
 from tta.data.records.pipeline import eval_batches
 from tta.data.text.files import open_output, withdrawn
+from tta.data.text.progress import tqdm
 from tta.data.vocabulary.load import load_vocabulary
 from tta.errors import InputError, located
 from tta.names import (
@@ -196,7 +195,7 @@ def _input_layer(lm):
         raise InputError("source input_layer needs a model of type elmo", lm.name)
     vocabulary, vectors_of = lm.tokenizer.vocabulary, lm.engine.token_vectors("embed")
     parts = []
-    for start in tqdm(range(0, len(vocabulary), _BLOCK), disable=not sys.stderr.isatty()):
+    for start in tqdm(range(0, len(vocabulary), _BLOCK)):
         ids = np.arange(start, min(start + _BLOCK, len(vocabulary)), dtype=np.int32)[:, None]
         every = np.ones(ids.shape, bool)
         parts.append(vectors_of(ids, every, every)[:, 0])
@@ -226,10 +225,7 @@ class _Sentences:
         self._count = info["splits"][TRAIN].get("sentences")
 
     def __iter__(self) -> Iterator[list[int]]:
-        is_shown = sys.stderr.isatty()
-        with tqdm(
-            total=self._count, unit=" sentences", desc="reading", disable=not is_shown
-        ) as bar:
+        with tqdm(total=self._count, unit=" sentences", desc="reading") as bar:
             for batch in eval_batches(**self._arguments):
                 mask = batch["padding_mask"].numpy()
                 for ids, real in zip(batch["input_ids"].numpy(), mask, strict=True):

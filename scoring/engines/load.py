@@ -30,6 +30,7 @@ def load_engine(
     normalizer: str,
     part: str | None = None,
     device: str | None = None,
+    threads: int | None = None,
 ) -> Engine:
     """The engine with the model of a directory; arguments as in `tta.load`.
 
@@ -47,7 +48,8 @@ def load_engine(
     check_installed("onnxruntime")
     from tta.scoring.engines.onnxruntime.loading import load_onnx
 
-    made = load_onnx(directory, precision, pll_variant, normalizer, part, device or "cpu")
+    where = device or "cpu", threads
+    made = load_onnx(directory, precision, pll_variant, normalizer, part, *where)
     given = directory, "tensorflow", precision, pll_variant, normalizer, part
     made.in_tensorflow = functools.partial(load_engine, *given)
     return made

@@ -5,7 +5,6 @@ is correct on a pair if the acceptable sentence has the higher score.
 """
 
 import json
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -215,9 +214,7 @@ def _score(lm: Scorer, pairs: Sequence[MinimalPair]) -> _Scored:
     number = np.array([numbers.setdefault(key, len(numbers)) for key in keys])
     first = np.unique(number, return_index=True)[1]  # where each of them occurs first
     try:
-        sums, counts = lm.score_with_counts(
-            [sentences[i] for i in first], progress=sys.stderr.isatty()
-        )
+        sums, counts = lm.score_with_counts([sentences[i] for i in first], progress=True)
     except SentenceError as error:
         raise _error(pairs, first[error.index], error.sentence_rule) from None
     for i in np.flatnonzero(~np.isfinite(sums)):

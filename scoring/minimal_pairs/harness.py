@@ -63,7 +63,7 @@ class HarnessModel(LM):
         prefixes = [context.strip() for context in contexts]
         return self._lm.score(
             [text.strip() for text in texts],
-            progress=not quiet and sys.stderr.isatty(),
+            progress=not quiet,
             prefixes=prefixes if any(prefixes) else None,
         ).tolist()
 

@@ -2,7 +2,6 @@
 
 import io
 import itertools
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -118,8 +117,7 @@ def rerank_files(
         given = config.given_weights(features - ({PHRASES} if phrases else set()))
         for name, part in itertools.product(given.features, parts):
             part.lists.feature(name)  # fails if not every hypothesis has it
-        tuned, progress = len(parts) > 1, sys.stderr.isatty()
-        parts, first = score_by_each(parts, models, load, given, tuned, progress)
+        parts, first = score_by_each(parts, models, load, given, len(parts) > 1, progress=True)
         *devs, test = parts
         dev = devs[0] if devs else None
         names = _distinct([name for name, _ in loaded])[: len(models)]  # the second's, of levels

@@ -55,6 +55,8 @@ def as_list(values: Iterable[Any], name: str, kind: str) -> list[Any]:
             f"{name} must be an ordered iterable of {kind}, such as a list, "
             f"not {type(values).__name__}"
         )
+    if hasattr(values, "to_pylist"):  # an array of pyarrow, which iterates over its own scalars
+        return values.to_pylist()  # pyright: ignore[reportAttributeAccessIssue]
     return list(values)
 
 

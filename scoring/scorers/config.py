@@ -57,7 +57,7 @@ class ScoreConfig(Config):
         None,
         "Sentences to score in UTF-8, one per line: a file, plain, .gz, .bz2 or .xz; a folder or a "
         "glob, whose files are read one after another; - is standard input. Of a folder with .txt "
-        "files only these are read, and the rows name their `file`. "
+        "files only these are read, and the rows name their `file`. Parquet, too. "
         "Default: -, unless there are texts or pairs.",
         group=FILES,
     )
@@ -85,9 +85,15 @@ class ScoreConfig(Config):
         "File for the scores, natural log, the sum over the tokens, higher is better. One JSON "
         "object per sentence, in the order of the input, with score and num_tokens; or one per "
         "pair, with score_good, score_bad, difference and correct. A name that ends in .csv or "
-        ".tsv gets a table. Compressed if .gz, .bz2 or .xz follows; - is standard output. Default: "
-        "- for sentences, none for pairs.",
+        ".tsv gets a table, one in .parquet has the other columns of a Parquet input. Compressed "
+        "if .gz, .bz2 or .xz follows; - is standard output. Default: - for sentences, none for "
+        "pairs.",
         writes=True,
+    )
+    resume: bool = setting(
+        False,
+        "Go on with what an interrupted run of the same command has done, "
+        "`.OUTPUT_FILE.unfinished`, if it is there. The output is that of one run, byte for byte.",
     )
     text: bool = setting(
         False,
@@ -143,12 +149,13 @@ class ScoreConfig(Config):
             raise InputError("group_by needs pairs")
         if self.input_file is None and given and self.column is not None:
             raise InputError(f"column needs input_file, not {given[0]}")
-        sharded = [one for one in ("shard", "merge_shards") if getattr(self, one) is not None]
-        if len(sharded) > 1:
-            raise InputError("shard and merge_shards cannot be combined")
-        for name in ("input_file", "output_file") if sharded else ():
+        names = "shard", "merge_shards", "resume"
+        on_files = [one for one in names if getattr(self, one) not in (None, False)]
+        if self.merge_shards is not None and len(on_files) > 1:
+            raise InputError(f"{' and '.join(on_files)} cannot be combined")
+        for name in ("input_file", "output_file") if on_files else ():
             if getattr(self, name) in (None, "-"):
-                raise InputError(f"{sharded[0]} needs {name}, a file")
+                raise InputError(f"{on_files[0]} needs {name}, a file")
         if self.shard is not None:
             Shard.parse(self.shard)
         if self.split_punctuation and not self.words:

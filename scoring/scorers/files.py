@@ -2,11 +2,14 @@
 
 import contextlib
 import hashlib
+import itertools
 import math
+import os
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,21 +19,25 @@ import tta
 from tta.data.text.files import STANDARD_STREAM, check_rereadable, file_digest, open_output
 from tta.data.text.lines import (
     GivenTexts,
+    ParquetReader,
     TextReader,
     expand_globs,
     print_notes,
     sample_lines,
     texts_of,
 )
+from tta.data.text.parquet import ParquetWriter, is_parquet
 from tta.data.text.tables import row_writer
 from tta.errors import InputError
 from tta.modeling.formats.trained_models import find_directory
 from tta.names import POOLING
 from tta.scoring.engines.load import check_installed
 from tta.scoring.scorers.config import ROW_FIELDS, CalibrateConfig, FitPoolingConfig, ScoreConfig
+from tta.scoring.scorers.inference.cache import kept_blocks
 from tta.scoring.scorers.inference.reading import MAX_TEXTS, NEARLY_ALL, language_notes
 from tta.scoring.scorers.inference.shards import Shard, Shards, shard_writer
 from tta.scoring.scorers.inference.stream import Block, read_blocks, score_stream
+from tta.scoring.scorers.inference.unfinished import unfinished
 from tta.scoring.scorers.pooling import fit_pooling
 from tta.scoring.scorers.rows import row_maker, scored_words
 
@@ -102,26 +109,35 @@ class ScoreReport:
 def score_file(config: ScoreConfig, model: str | None = None, **load_options: Any) -> ScoreReport:
     """Scores the lines of `config.input_file`, or a column, or texts, and writes a row for each.
 
-    Memory does not grow with the file. An output file appears only when it is complete; standard
-    output gets the lines of a block as soon as it is scored. `model` and `load_options` are the
-    arguments of `tta.load`. `tta.scoring.scorers.inference.shards` says what a shard writes. Raises
-    InputError if the input is missing or malformed, the output cannot be written, there is no such
-    model, a score is not finite, or a shard is missing or of another run.
+    Memory does not grow with the file. An output file appears only when it is complete; what is
+    done until then is beside it (`unfinished`). Standard output gets the lines of a block as soon
+    as it is scored. `model` and `load_options` are the arguments of `tta.load`.
+    `tta.scoring.scorers.inference.shards` says what a shard writes. Raises InputError if the input
+    is missing or malformed, the output cannot be written, there is no such model, a score is not
+    finite, or a shard, or what `config.resume` goes on with, is damaged or of another run.
     """
     output_file, lm, texts = config.output_file or STANDARD_STREAM, None, []
     shard = None if config.shard is None else Shard.parse(config.shard)
     run: dict[str, Any] = {}
+    store = None
     if config.texts is not None:
         reader, paths = GivenTexts(config.texts), []
     else:
         paths = expand_globs([config.input_file or STANDARD_STREAM], texts_of)
-        reader = TextReader(paths, verbatim=True, column=config.column, has_columns=True)
-        if shard is not None or config.merge_shards is not None:
+        if any(map(is_parquet, paths)):
+            reader = ParquetReader(paths, config.column)
+        else:
+            reader = TextReader(paths, verbatim=True, column=config.column, has_columns=True)
+        is_new = output_file != STANDARD_STREAM and not os.path.exists(output_file)
+        is_kept = all(map(os.path.isfile, paths if is_new else [*paths, output_file]))
+        if is_kept or config.resume or shard is not None or config.merge_shards is not None:
             run = _run(config, paths, model, load_options)
     if shard is not None:
-        output_file = shard.path(output_file)
+        output_file, run = shard.path(output_file), {"shard": str(shard)} | run
     # Opened first, so that an unwritable file is reported before the work, not after it.
-    with open_output(output_file, config.overwrite) as file:
+    with contextlib.ExitStack() as at_end, open_output(output_file, config.overwrite) as file:
+        if isinstance(reader, ParquetReader) and isinstance(file, ParquetWriter):
+            file.put_beside(reader.files)
         blocks = read_blocks(reader)
         if config.merge_shards is not None:
             shards = Shards(output_file, config.merge_shards, run)
@@ -132,12 +148,16 @@ def score_file(config: ScoreConfig, model: str | None = None, **load_options: An
             if config.perplexity:
                 lm.check_perplexity()
             signature, normalizer, notes = lm.signature, lm.normalizer, lm.notes
-            scored = _score(lm, config, reader, blocks if shard is None else shard.own(blocks))
+            if run:
+                run |= {"signature": signature, "normalizer": normalizer}
+                store = at_end.enter_context(unfinished(output_file, run, config.resume))
+            own = blocks if shard is None else shard.own(blocks)
+            scored = _score(lm, config, reader, own, store)
         if shard is None:
             write = row_maker(row_writer(file, output_file), config, output_file, paths)
         else:
             write = shard_writer(file)
-            write({"shard": str(shard), **run, "signature": signature, "normalizer": normalizer})
+            write(run)
         report = ScoreReport(signature=signature, normalizer=normalizer, output_file=output_file)
         for block, rows in scored:
             report.add(rows, len(block.fresh))
@@ -159,20 +179,19 @@ def _run(config, paths, model, load_options):
         check_rereadable(path)
     digest = hashlib.sha256(" ".join(map(file_digest, paths)).encode()).hexdigest()[:8]
     rows = {name: getattr(config, name) for name in ("column", *ROW_FIELDS)}
-    return {"input_file": digest, "model": model, **rows, **load_options}
+    options = {name: value for name, value in load_options.items() if name != "cache"}
+    return {"input_file": digest, "model": model, **rows, **options}
 
 
-def _score(lm, config, reader, blocks) -> Iterator[tuple[Block, list[dict[str, Any]]]]:
+def _score(lm, config, reader, blocks, store) -> Iterator[tuple[Block, list[dict[str, Any]]]]:
     """Yields each block with its rows: those of all lines, or in a shard of the fresh sentences."""
-    by_token = config.tokens or config.words
-    bar = sys.stderr.isatty()
-    for block in score_stream(lm, blocks, reader.place, reader.total_bytes, by_token, bar):
+    kept = store and partial(kept_blocks, store, map(str, itertools.count()), lm.score_blocks)
+    given = reader.place, reader.total_bytes, config.tokens or config.words, True, kept
+    for block in score_stream(lm, blocks, *given):
         sentences = block.sentences if config.shard is None else block.fresh
         extra = _token_fields(lm, sentences, config)
-        yield (
-            block,
-            [_row(one, config) | more for one, more in zip(sentences, extra, strict=True)],
-        )
+        rows = [_row(one, config) | more for one, more in zip(sentences, extra, strict=True)]
+        yield block, rows
 
 
 def _perplexity(score, num_tokens):
@@ -240,5 +259,5 @@ def fit_pooling_on_files(config: FitPoolingConfig, **load_options: Any) -> Path:
         # The sample partly keeps the order of the text.
         order = np.random.default_rng(config.seed).permutation(len(texts))
         texts = [texts[i] for i in order]
-        fit_pooling(lm, texts, NUM_WHITENING, sys.stderr.isatty()).write(file)
+        fit_pooling(lm, texts, NUM_WHITENING, True).write(file)
     return path

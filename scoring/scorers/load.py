@@ -28,13 +28,16 @@ KINDS = Registry(
 )
 
 
-def load_scorer(model: os.PathLike | str | None = None, **options: Any) -> Scorer:
+def load_scorer(
+    model: os.PathLike | str | None = None, cache: str | None = None, **options: Any
+) -> Scorer:
     """Loads a model; see `tta.load`.
 
     Args:
         model: None or "small", the built-in model; a model directory; a name of `named_models`;
             "hf:OWNER/NAME"; or "kind:path" with one of `KINDS`. A directory of a model is
             preferred to a name.
+        cache: as in `tta.load`.
         **options: the settings of `ScoreOptions`, and for "kind:path" further parameters of the
             kind's class, which `tta.load` does not have. Settings that a kind does not have are
             checked and left out, so that models of several kinds can share them.
@@ -44,6 +47,12 @@ def load_scorer(model: os.PathLike | str | None = None, **options: Any) -> Score
             has a wrong value.
         TypeError: an option is unknown.
     """
+    if cache is not None:
+        from tta.scoring.scorers.inference.cache import with_cache
+        from tta.scoring.scorers.inference.store import ResultStore
+
+        store = ResultStore(os.path.abspath(cache))  # also where a copy is unpickled
+        return with_cache(load_scorer(model, **options), store)
     if options.get("begin_token") is not None and not str(model).startswith("transformers:"):
         raise InputError("only a causal model, transformers:NAME, has a begin_token", model)
     if model is not None:

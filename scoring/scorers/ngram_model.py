@@ -9,10 +9,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
-from tqdm import tqdm
 
 import tta
 from tta.data.text.files import check_rereadable, file_digest, open_input
+from tta.data.text.progress import tqdm
 from tta.errors import InputError, install
 from tta.scoring.scorers.arguments import NOT_FINITE, SentenceError, as_texts
 from tta.scoring.scorers.scorer import Scorer, TokenScores, signature_name

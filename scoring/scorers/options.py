@@ -117,6 +117,11 @@ class EncodeOptions(Config):
     )
     engine: EngineName = setting("auto", ENGINE)
     device: Device | None = setting(None, DEVICE)
+    threads: int | None = setting(
+        None,
+        "Cores that onnxruntime takes. Give 1 to each of several workers. Default: all.",
+        1,
+    )
     normalizer: Normalizer = setting("exact", _NORMALIZER)
     pll_variant: PllVariant = setting(
         "original",
@@ -128,7 +133,7 @@ class EncodeOptions(Config):
 
     def for_engine(self) -> dict[str, Any]:
         """Keyword arguments for `load_engine`."""
-        names = ("engine", "device", "precision", "pll_variant", "normalizer")
+        names = ("engine", "device", "threads", "precision", "pll_variant", "normalizer")
         return {name: getattr(self, name) for name in names}
 
     def for_load(self) -> dict[str, Any]:
@@ -153,6 +158,11 @@ class ScoreOptions(EncodeOptions):
         "The token that a causal model of Hugging Face transformers reads before a text. Default: "
         "the one that its tokenizer writes, or names; but <|endoftext|>, if it has that, in place "
         "of one of its chat template. The signature says which was used.",
+    )
+    cache: str | None = setting(
+        None,
+        "File that keeps the scores of texts, by model, options and text: what is in it is not "
+        "scored again. It is SQLite, and is made if it is not there; one process at a time writes.",
     )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tta.data.text.lines import iter_lines
+from tta.data.text.parquet import is_parquet
 from tta.data.text.tables import delimiter_of, table_rows
 from tta.scoring.scorers.config import ScoreConfig
 from tta.scoring.scorers.scorer import Scorer, TokenScores
@@ -28,7 +29,7 @@ def row_maker(
     A table (`path`) of words has a row per word. It keeps the other columns of the input.
     """
     by_word = config.words and delimiter_of(path) is not None
-    in_folder = os.path.isdir(config.input_file or "")
+    in_folder = os.path.isdir(config.input_file or "") and not is_parquet(files[0])
     names: dict[str, str] = _BITS if config.unit == "bits" else {}
     unit = -math.log(2)
     beside = _beside(config.column, files, by_word, in_folder)

@@ -5,7 +5,7 @@ N texts, T tokens, D vector size. A new kind of scorer is a subclass of `Scorer`
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -35,6 +35,11 @@ class TokenScores(NamedTuple):
     def to_dict(self) -> dict[str, list[Any]]:
         """What JSON can hold: {"tokens": [T] str, "log_probabilities": [T] float}."""
         return {"tokens": self.tokens, "log_probabilities": self.log_probabilities.tolist()}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "TokenScores":
+        """From what `to_dict` gives."""
+        return cls(values["tokens"], np.array(values["log_probabilities"], np.float64))
 
 
 _COMMON = 3_000  # words of a language that are common, see `Scorer.is_common`

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from tqdm import tqdm
 
 import tta
+from tta.data.text.progress import tqdm
 from tta.errors import InputError
 from tta.scoring.scorers.arguments import NOT_FINITE, SentenceError, as_texts
 from tta.scoring.scorers.huggingface.loading import VERSIONS, load_model, one_line

@@ -1,7 +1,6 @@
 """Compares the sentence pairs of STS files: read, encode every sentence once, correlate, write."""
 
 import itertools
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -12,6 +11,7 @@ import tta
 from tta.data.pairs.sts import GOLD, SentencePair, read_sts
 from tta.data.text.files import STANDARD_STREAM, shown_path
 from tta.data.text.lines import expand_globs
+from tta.data.text.parquet import SUFFIX
 from tta.data.text.tables import open_rows
 from tta.errors import located
 from tta.modeling.formats.trained_models import BUILT_IN_NAME
@@ -114,7 +114,7 @@ def compare_files(
             for result in _compare(files, name, lm, *kind)
         ]
         if write is not None:
-            _write(write, results)
+            _write(write, results, str(output_file).endswith(SUFFIX))
     signatures = dict.fromkeys(f"{lm.signature}|similarity:cosine" for _, lm, _ in encoders)
     notes = dict.fromkeys(note for result in results for note in result.notes())
     return StsReport(results, output_file, notes=list(notes), signatures=list(signatures))
@@ -130,7 +130,7 @@ def _compare(files, model: str, lm: Scorer, representation: str, pooling: str):
     """Yields an `StsResult` for each file. Every distinct sentence of all files is encoded once."""
     sentences = [s for _, pairs in files for pair in pairs for s in (pair.first, pair.second)]
     row = {sentence: i for i, sentence in enumerate(dict.fromkeys(sentences))}
-    vectors = lm.encode(list(row), representation, pooling, progress=sys.stderr.isatty())
+    vectors = lm.encode(list(row), representation, pooling, progress=True)
     known = np.any(vectors, axis=1)
     name = representation if pooling == "mean" else f"{representation}/{pooling}"
     for path, pairs in files:
@@ -142,17 +142,19 @@ def _compare(files, model: str, lm: Scorer, representation: str, pooling: str):
         yield StsResult(path, pairs, model, name, similarities, unknown, correlation)
 
 
-def _write(write, results: Sequence[StsResult]) -> None:
+def _write(write, results: Sequence[StsResult], numbers: bool) -> None:
+    """Writes a row per pair; `numbers`: not as text."""
     for result in results:
-        for number, pair in enumerate(result.pairs, 1):
+        pairs = zip(result.pairs, result.similarities.tolist(), strict=True)
+        for number, (pair, value) in enumerate(pairs, 1):
             write(
                 {
                     "file": result.path,
                     "pair": number,
                     "model": result.model,
                     "vectors": result.vectors,
-                    "cosine": format_number(result.similarities[number - 1], ".6f"),
-                    "gold": "" if pair.gold is None else f"{pair.gold:g}",
+                    "cosine": value if numbers else format_number(value, ".6f"),
+                    "gold": pair.gold if numbers else "" if pair.gold is None else f"{pair.gold:g}",
                     "first": pair.first,
                     "second": pair.second,
                 }

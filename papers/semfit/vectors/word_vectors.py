@@ -9,10 +9,10 @@ from collections.abc import Collection
 from pathlib import Path
 
 import numpy as np
-from tqdm import tqdm
 
 from tta.data.text.encodings import check_first_line
 from tta.data.text.files import check_rereadable, open_input
+from tta.data.text.progress import tqdm
 from tta.data.text.tables import is_number
 from tta.errors import InputError
 

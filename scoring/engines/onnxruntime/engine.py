@@ -53,7 +53,7 @@ class OnnxEngine(Engine):
         light: LightFile | None = None,
     ):
         check_device(device)
-        self._device, self._light = device, light or LightFile()
+        self._device, self._light, self._threads = device, light or LightFile(), 0
         self.config, self.tokenizer, self.precision = model.config, tokenizer, precision
         self.normalizer = normalizer_of(model.config, normalizer)
         self._vocabulary: Any = tokenizer and tokenizer.vocabulary
@@ -73,6 +73,11 @@ class OnnxEngine(Engine):
     def _make_network(self, pll_variant: str) -> Any:
         """What makes the graphs."""
         raise NotImplementedError
+
+    def use_threads(self, number: int | None) -> None:
+        """Takes this many cores in sessions that start from now on; None is all."""
+        self._threads = number or 0
+        self.batches_in_flight = min(number or num_cores(), 8)
 
     def weights(self):
         return self._arrays
@@ -106,6 +111,6 @@ class OnnxEngine(Engine):
         """The session of the graph that a method of the network makes, when it is first used."""
         with self._lock:
             if make.__name__ not in self._sessions:
-                given = make(), self._device, self._light.graph
+                given = make(), self._device, self._light.graph, self._threads
                 self._sessions[make.__name__] = self.session_type(*given)
             return self._sessions[make.__name__]

@@ -21,6 +21,7 @@ def load_onnx(
     normalizer: str,
     part: str | None = None,
     device: str = "cpu",
+    threads: int | None = None,
 ) -> OnnxEngine:
     """The engine of the model in a directory, or of a part of it; arguments as in `load_engine`.
 
@@ -32,7 +33,9 @@ def load_onnx(
     model = load_part(directory, part, build=build)
     tokenizer = tokenizer_in(directory, model.config)
     given = precision, pll_variant, normalizer, device, LightFile(directory)
-    return engine_class(model.config)(model, tokenizer, *given)
+    made = engine_class(model.config)(model, tokenizer, *given)
+    made.use_threads(threads)
+    return made
 
 
 def engine_class(config: Any) -> Any:

@@ -32,6 +32,7 @@ class Session:
             that is fastest, and twice when batches of both kinds have come.
         device: a name of `PROVIDERS`. Other devices than the CPU have one session.
         stored: as `LightFile.graph`.
+        threads: how many cores are all of them; 0 is those of the machine.
 
     Raises:
         InputError: onnxruntime cannot start on the device.
@@ -42,8 +43,9 @@ class Session:
         graph: Graph,
         device: str = "cpu",
         stored: Callable[[str, Callable[[], bytes]], bytes] = lambda key, make: make(),
+        threads: int = 0,
     ):
-        self._device = device
+        self._device, self._all = device, threads
         self._sessions: dict[int, Any] = {}  # by the number of threads; 0 is one for each core
         values = {
             name: OrtValue.ortvalue_from_numpy(np.ascontiguousarray(array))
@@ -58,7 +60,7 @@ class Session:
         key = graph.key(self._fed)
         self._graph = stored(key, lambda: graph.model(self._fed).SerializeToString())
         if device != "cpu":
-            self._session(0)
+            self._session(threads)
 
     def __call__(self, **inputs: np.ndarray) -> Any:
         """The first output for the inputs that the graph names."""
@@ -69,7 +71,7 @@ class Session:
         with self._lock:
             is_small = "input_ids" not in inputs or inputs["input_ids"].size <= SMALL
             takes_all = self._device != "cpu" or (is_small and self._num_running == 0)
-            session = self._session(0 if takes_all else 1)
+            session = self._session(self._all if takes_all else 1)
             self._num_running += 1  # after the session's start, which may fail
         try:
             values = {name: OrtValue.ortvalue_from_numpy(x) for name, x in inputs.items()}

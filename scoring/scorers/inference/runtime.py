@@ -5,6 +5,7 @@ from contextlib import nullcontext
 
 import numpy as np
 
+from tta.data.text.progress import tqdm
 from tta.data.vocabulary.load import AnyTokenizer
 from tta.errors import InputError
 from tta.names import VOCABULARY
@@ -83,8 +84,6 @@ class Runtime(Scorer):
         )
         bar = None
         if progress:
-            from tqdm import tqdm  # takes long to import
-
             of = {"unit": " sentences", "unit_scale": True, "dynamic_ncols": True}
             bar = tqdm(total=len(texts), desc=doing, **of)
         with nullcontext() if bar is None else bar:

@@ -16,6 +16,7 @@ from tta.data.text.lines import iter_lines
 from tta.errors import InputError
 from tta.scoring.scorers.config import Shard
 from tta.scoring.scorers.inference.stream import Block
+from tta.scoring.scorers.inference.unfinished import check_run
 
 _ROW_BYTES = 1 << 28  # a line of the longest sentence with the scores of its tokens
 _HEADER = {"shard": str, "signature": str, "normalizer": str}
@@ -66,10 +67,7 @@ class Shards:
         self.run, self._checked = dict(run), set()
         for index, (shard, path) in enumerate(zip(shards, self._paths, strict=True)):
             header = self._next(index, _HEADER)
-            for name, value in (self.run | {"shard": str(shard)}).items():
-                if header.get(name) != value:
-                    found = f"its {name} is {header.get(name)!r}, expected {value!r}"
-                    raise InputError(f"a shard of another run: {found}", path)
+            check_run(header, self.run | {"shard": str(shard)}, "a shard", path)
             self.run = header
 
     def rows(self, blocks: Iterable[Block]) -> Iterator[tuple[Block, list[dict[str, Any]]]]:

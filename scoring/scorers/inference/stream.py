@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tta.data.text.progress import tqdm
 from tta.errors import InputError
 from tta.scoring.scorers.arguments import SentenceError
 from tta.scoring.scorers.scorer import Scorer, TokenScores
@@ -85,6 +86,7 @@ def score_stream(
     total_bytes: int | None = None,
     tokens: bool = False,
     progress: bool = False,
+    score_blocks: Callable[..., Iterator[Any]] | None = None,
 ) -> Iterator[Block]:
     """Scores blocks of sentences.
 
@@ -95,6 +97,7 @@ def score_stream(
         tokens: whether to keep token scores.
         progress: whether to show a progress bar on standard error, in bytes, or in sentences if
             `total_bytes` is None. It assumes the mean speed since the first batch.
+        score_blocks: as the method of `lm`, in its place.
 
     Yields:
         Each block, when its fresh sentences are scored. Equal lines that are not far apart (see
@@ -111,7 +114,8 @@ def score_stream(
             yield [sentence.text for sentence in block.fresh]
 
     with _Bar(total_bytes, progress) as bar:
-        scored = lm.score_blocks(texts(), tokens, lambda share: bar.advance(share, pending[0]))
+        score = score_blocks or lm.score_blocks
+        scored = score(texts(), tokens, lambda share: bar.advance(share, pending[0]))
         while (results := _next(scored, pending, place)) is not None:
             block = pending.popleft()
             _keep(block.fresh, results, tokens)
@@ -194,8 +198,6 @@ class _Bar:
     """A progress bar over blocks that also moves within a block; see `score_stream`."""
 
     def __init__(self, total_bytes, shown):
-        from tqdm import tqdm
-
         unit = " sentences" if total_bytes is None else "B"
         self._bar = tqdm(
             total=total_bytes,

@@ -158,6 +158,7 @@ def stop_by_signal(trainer, number, step, capfd):
     assert trainer.checkpoints.latest.stem == f"ckpt-{step}"
     assert signal.getsignal(number) == before
     err = capfd.readouterr().err
+    assert "\r" not in err, "a log has whole lines"
     assert ("Ctrl-C again stops at once" in err) == (number == signal.SIGINT)
     assert err.endswith(f"stopped after step {step} of 23; repeat the command to resume\n")
 

@@ -1,0 +1,70 @@
+"""A file of results, which outlives its process: {key: JSON value} in SQLite.
+
+One process writes while others read. What a call of `put` writes is there as a whole or not at all,
+also after a kill or a power cut.
+"""
+
+import contextlib
+import json
+import sqlite3
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from tta.errors import InputError
+
+_TABLE = "tta_results"
+_PATIENCE = 60.0  # seconds that a process waits for the one that writes
+
+
+class ResultStore:
+    """The results in a file, which is made if it is not there.
+
+    It can be pickled, and shared by threads and processes.
+
+    Raises:
+        InputError: the file cannot be read or written, is damaged, or is no such file; each method
+            raises it, too. Its `path` is the file.
+    """
+
+    def __init__(self, path: Path | str):
+        self.path = str(path)
+        with self._database() as database:
+            tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master")}
+            if tables - {_TABLE}:
+                raise InputError("an SQLite file of another program", path)
+            columns = "key TEXT PRIMARY KEY, value TEXT, crc32 INTEGER"
+            database.execute(f"CREATE TABLE IF NOT EXISTS {_TABLE} ({columns}) WITHOUT ROWID")
+
+    def get(self, keys: Iterable[str]) -> dict[str, Any]:
+        """The results of those of the keys that have one."""
+        found, select = {}, f"SELECT value, crc32 FROM {_TABLE} WHERE key = ?"
+        with self._database() as database:
+            for key in keys:
+                for value, crc in database.execute(select, (key,)):
+                    if crc != _crc(key, value):
+                        raise InputError(f"damaged: the result {key} has changed", self.path)
+                    found[key] = json.loads(value)
+        return found
+
+    def put(self, results: Mapping[str, Any]) -> None:
+        """Writes results, in place of those that have the same keys."""
+        rows = ((key, json.dumps(value)) for key, value in results.items())
+        with self._database() as database:
+            insert = f"INSERT OR REPLACE INTO {_TABLE} VALUES (?, ?, ?)"
+            database.executemany(insert, ((*row, _crc(*row)) for row in rows))
+
+    @contextlib.contextmanager
+    def _database(self) -> Iterator[sqlite3.Connection]:
+        """A connection of its own, so that no two threads or processes share one."""
+        try:
+            made = sqlite3.connect(self.path, timeout=_PATIENCE)
+            with contextlib.closing(made) as database, database:
+                yield database
+        except sqlite3.Error as error:
+            raise InputError(f"SQLite cannot read or write it: {error}", self.path) from None
+
+
+def _crc(key, value):
+    return zlib.crc32(f"{key} {value}".encode())

@@ -1,0 +1,64 @@
+"""What an interrupted `tta score` has done, kept beside its output, so that `--resume` goes on."""
+
+import contextlib
+import os
+import stat
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from tta.errors import InputError
+from tta.scoring.scorers.inference.store import ResultStore
+
+_RUN = "run"  # the key of what the run depends on
+
+
+@contextlib.contextmanager
+def unfinished(output_file: str, run: Mapping[str, Any], resume: bool) -> Iterator[ResultStore]:
+    """Gives a file for results. It is removed at the end, and if an input is wrong.
+
+    An interrupt names it, and a kill leaves it.
+
+    Args:
+        output_file: the output, whose lock this process holds.
+        run: {name: value} of all that the output depends on.
+        resume: whether to go on with the results that are there. If not, a note says that there
+            were some.
+
+    Raises:
+        InputError: what is there is not such a file, or is of another run.
+    """
+    path = str(Path(output_file).with_name(f".{Path(output_file).name}.unfinished"))
+    if os.path.lexists(path):
+        if not stat.S_ISREG(os.lstat(path).st_mode):
+            raise InputError("expected a file, got a link, a folder or a pipe", path)
+        found = ResultStore(path).get([_RUN]).get(_RUN)
+        if resume and found is not None:
+            check_run(found, run, "an interrupted run", path)
+        else:
+            os.unlink(path)
+            rule = "of an interrupted run was replaced; --resume goes on with such a file"
+            print(f"note: {path} {rule}", file=sys.stderr)
+    # Private, as an output that it becomes may be.
+    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    store, is_done = ResultStore(path), True
+    try:
+        store.put({_RUN: run})
+        yield store
+    except BaseException as error:
+        is_done = isinstance(error, InputError) and error.path != path
+        if not isinstance(error, Exception):
+            error.args = (f"--resume goes on with {path}",)
+        raise
+    finally:
+        if is_done:
+            os.unlink(path)
+
+
+def check_run(header: Mapping[str, Any], run: Mapping[str, Any], what: str, path: str) -> None:
+    """Raises InputError unless a header has all values of a run; `what` is the header's."""
+    for name, value in run.items():
+        if header.get(name) != value:
+            found = f"its {name} is {header.get(name)!r}, expected {value!r}"
+            raise InputError(f"{what} of another run: {found}", path)

@@ -1,0 +1,191 @@
+"""Parquet in and out: scores beside the other columns, lists, pairs, partitions, errors."""
+
+import datetime
+import json
+import os
+import sys
+
+import pytest
+
+from tests.commands import run_command, run_with_fake_model
+from tta.data.text import parquet
+from tta.data.text.files import open_output
+from tta.scoring.scorers.arguments import as_texts
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+
+WHEN = datetime.datetime(2026, 1, 1)
+
+
+def write(path, texts=("the cat", "a \u2028dog", "the cat sat"), **columns):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    rows = {"text": list(texts), "when": [WHEN] * len(texts)} | columns
+    pq.write_table(pa.table(rows), path, compression="zstd")
+
+
+def score(*flags):
+    return run_with_fake_model("tta-score", *flags)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("rows", [2, 100])
+def test_the_other_columns_are_kept_and_scores_are_those_of_text(folder, monkeypatch, rows):
+    monkeypatch.setattr(parquet, "ROWS", rows)
+    texts = ["the cat", "", "a dog ran", "the cat", "mat"]
+    write(folder / "in.parquet", texts)
+    (folder / "in.txt").write_text("".join(f"{text}\n" for text in texts))
+    assert score("--input_file=in.txt", "--output_file=out.jsonl", "--tokens").returncode == 0
+    flags = ["--input_file=in.parquet", "--column=text", "--output_file=out.parquet", "--tokens"]
+    done = score(*flags)
+    assert done.returncode == 0, done.stderr
+    table = pq.read_table("out.parquet")
+    assert table.schema.field("when").type == pa.timestamp("us")
+    expected = map(json.loads, (folder / "out.jsonl").read_text().splitlines())
+    kept = zip(texts, expected, strict=True)
+    assert table.to_pylist() == [{"text": text, "when": WHEN} | row for text, row in kept]
+    assert pq.ParquetFile("out.parquet").num_row_groups == -(-len(texts) // rows)
+
+
+def test_a_folder_of_an_engine_has_its_partitions_as_a_column(folder):
+    write(folder / "in/year=2025/part-0.gz.parquet")
+    write(folder / "in/year=2026/part-0.parquet", ["a", "mat"])
+    (folder / "in/_SUCCESS").touch()
+    done = score("--input_file=in", "--column=text", "--output_file=out.parquet")
+    assert done.returncode == 0, done.stderr
+    assert pq.read_table("out.parquet")["year"].to_pylist() == [2025] * 3 + [2026] * 2
+    assert pq.read_schema("out.parquet").names[:4] == ["text", "when", "year", "score"]
+
+
+FAILURES = [
+    ({}, ["--column=txt"], "in.parquet: expected one column 'txt'; the file has text, when"),
+    ({}, [], "in.parquet: --column chooses the column; the file has text, when"),
+    ({}, ["--column=when"], "in.parquet: expected strings in column 'when', got timestamp[us]"),
+    ({"tags": [["a"]] * 3}, ["--column=tags"], "in.parquet: expected strings in column 'tags', "),
+    ({"t": ["a", "b", None]}, ["--column=t"], "in.parquet:3: column 't' is null"),
+    (
+        {"score": [1, 2, 3]},
+        ["--column=text"],
+        "out.parquet: the input has a column 'score' already",
+    ),
+    ({}, ["--column=text", "--text"], "out.parquet: the input has a column 'text' already"),
+]
+
+
+@pytest.mark.parametrize(("columns", "flags", "message"), FAILURES)
+def test_a_wrong_column_is_one_line(folder, columns, flags, message):
+    write(folder / "in.parquet", **columns)
+    done = score("--input_file=in.parquet", "--output_file=out.parquet", *flags)
+    assert (done.returncode, done.stdout) == (1, "")
+    lines = [line for line in done.stderr.splitlines() if line != "loaded"]
+    assert len(lines) == 1
+    assert lines[0].startswith(f"error: {message}")
+    assert os.listdir(folder) == ["in.parquet"]
+
+
+def test_files_of_other_columns_are_refused_and_no_row_keeps_the_columns(folder):
+    write(folder / "in/1.parquet")
+    for number, columns in enumerate(({"more": [1, 2, 3]}, {"text": [1, 2, 3]})):
+        write(folder / "in/2.parquet", **columns)
+        done = score("--input_file=in", "--column=text", "--output_file=out.parquet")
+        assert done.returncode == 1, number
+        assert "in/2.parquet: its columns are not those of in/1.parquet" in done.stderr
+        assert os.listdir(folder) == ["in"]
+    pq.write_table(pq.read_table("in/1.parquet").slice(0, 0), "empty.parquet")
+    done = score("--input_file=empty.parquet", "--column=text", "--output_file=out.parquet")
+    assert done.returncode == 0, done.stderr
+    assert pq.read_schema("out.parquet").names == ["text", "when"]
+
+
+def test_other_commands_do_not_take_rows_for_sentences(folder):
+    write(folder / "in.parquet")
+    done = run_command("tta-create-vocab", "--input_file=in.parquet", "--vocab_file=v.txt")
+    assert (done.returncode, done.stderr[:35]) == (1, "error: in.parquet: a Parquet file; ")
+
+
+def test_a_damaged_file_and_a_missing_package_are_one_line(folder, monkeypatch):
+    (folder / "in.parquet").write_bytes(b"PAR1 is not all of it")
+    done = score("--input_file=in.parquet", "--column=text")
+    assert done.stderr.startswith("error: in.parquet: a Parquet file that pyarrow cannot read: ")
+    assert done.stderr.count("\n") == 1
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    done = score("--input_file=in.parquet", "--column=text")
+    assert done.stderr.startswith(
+        "error: in.parquet: a Parquet file needs the package pyarrow: pip"
+    )
+
+
+def test_lists_are_read_and_written_as_columns_of_lists(folder):
+    columns = {
+        "id": ["u1", "u2"],
+        "texts": [["a dock", "a dog"], ["the cat", "the kat"]],
+        "scores": [[-1.0, -1.1], [-2.0, -2.1]],
+        "reference": ["a dog", "the cat"],
+        "more": [1, 2],
+    }
+    os.mkdir("lists")
+    pq.write_table(pa.table(columns), "lists/part-0.parquet")
+    (folder / "lists/_SUCCESS").touch()
+    for path in ("lists", "lists/part-0.parquet"):
+        flags = [f"--nbest_file={path}", "--output_file=out.parquet", "--overwrite"]
+        done = run_with_fake_model("tta-rerank", *flags, "--scores_file=scores.parquet")
+        assert done.returncode == 0, done.stderr
+        found = pq.read_table("out.parquet").to_pydict()
+        assert found["texts"] == [["a dog", "a dock"], ["the cat", "the kat"]]
+        assert (found["id"], found["reference"], found["more"]) == (
+            columns["id"], columns["reference"], columns["more"],
+        )  # fmt: skip
+        assert pq.read_table("scores.parquet")["text"].to_pylist()[0] == "a dog"
+
+
+def test_pairs_are_compared_and_null_is_no_empty_sentence(folder):
+    columns = {"sentence1": ["a", "the cat", "mat"], "sentence2": ["b", "cat", "mat"]}
+    pq.write_table(pa.table(columns | {"score": [1.0, 3.0, 5.0]}), "in.parquet")
+    done = run_with_fake_model("tta-sts", "--sts_file=in.parquet", "--output_file=out.parquet")
+    assert done.returncode == 0, done.stderr
+    found = pq.read_table("out.parquet").to_pydict()
+    assert found["gold"] == [1.0, 3.0, 5.0]
+    assert found["cosine"][2] == pytest.approx(1.0)
+    pq.write_table(pa.table(columns | {"sentence2": ["b", None, "mat"]}), "in.parquet")
+    done = run_with_fake_model("tta-sts", "--sts_file=in.parquet")
+    assert (done.returncode, done.stderr) == (
+        1,
+        "error: in.parquet:2: column 'sentence2' is null\n",
+    )
+
+
+def test_lines_that_are_no_objects_leave_no_file(folder):
+    with (
+        pytest.raises(Exception, match="cannot be written as Parquet"),
+        open_output("o.parquet") as f,
+    ):
+        f.write("not json\n")
+    assert os.listdir(folder) == []
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError])
+def test_an_interrupt_after_a_group_leaves_no_file_and_no_traceback(folder, monkeypatch, error):
+    monkeypatch.setattr(parquet, "ROWS", 1)
+
+    def write_and_end():
+        with open_output("o.parquet") as file:
+            file.write('{"score": 1.0}\n{"score": 2.0}\n')
+            raise error
+
+    with pytest.raises(error):
+        write_and_end()
+    assert os.listdir(folder) == []
+
+
+def test_arrays_of_pyarrow_are_texts():
+    texts = ["the cat", "a dog"]
+    for array in (pa.array(texts), pa.chunked_array([texts[:1], texts[1:]])):
+        assert as_texts(array) == texts
+    assert as_texts(pa.array(texts).dictionary_encode()) == texts
+    with pytest.raises(TypeError, match=r"texts\[1\] must be a str, not NoneType"):
+        as_texts(pa.array(["a", None]))

@@ -1,0 +1,183 @@
+"""The cache of scores: what is found again, what is not, and files that are none, in one line."""
+
+import contextlib
+import itertools
+import os
+import pickle
+import sqlite3
+import threading
+
+import pytest
+
+from tests.fake_model import FakeModel
+from tta.errors import InputError
+from tta.scoring.scorers.arguments import SentenceError
+from tta.scoring.scorers.inference import cache, store
+from tta.scoring.scorers.inference.cache import with_cache
+from tta.scoring.scorers.inference.store import ResultStore
+from tta.scoring.scorers.scorer import Scorer
+
+TEXTS = ["the cat", "a dog ran", "", "the cat", "dogs"]
+
+
+class Model(FakeModel):
+    """Counts the texts that it scores; refuses one text, and another one interrupts it."""
+
+    def score_tokens(self, texts, progress=False):
+        self._look_at(texts)
+        return super().score_tokens(texts)
+
+    def score_with_counts(self, texts, progress=False):
+        self._look_at(texts)
+        return super().score_with_counts(texts)
+
+    def _look_at(self, texts):
+        if "refused" in texts:
+            raise SentenceError("is refused", texts.index("refused"))
+        if "interrupt" in texts:
+            raise KeyboardInterrupt
+        self.encoded += texts
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "cache"
+
+
+def cached(path, model=None):
+    return with_cache(model or Model(), ResultStore(path))
+
+
+def sums(lm, texts):
+    return [values.tolist() for values in lm.score_with_counts(texts)]
+
+
+def tokens(lm, texts):
+    return [one.to_dict() for one in lm.score_tokens(texts)]
+
+
+def blocks(lm, texts):
+    advanced = []
+    found = lm.score_blocks([texts[:2], [], texts[2:]], advance=advanced.append)
+    parts = [[values.tolist() for values in one] for one in found]
+    assert len(advanced) == 3
+    return [[*itertools.chain(*column)] for column in zip(*parts, strict=True)]
+
+
+@pytest.mark.parametrize("part", [2, 1024])
+@pytest.mark.parametrize("score", [sums, tokens, blocks])
+def test_no_text_is_scored_twice_and_results_are_the_models(path, monkeypatch, score, part):
+    monkeypatch.setattr(cache, "_PART", part)
+    expected, first, second = score(Model(), TEXTS), Model(), Model()
+    assert score(cached(path, first), iter(TEXTS) if score is not blocks else TEXTS) == expected
+    assert sorted(set(first.encoded)) == sorted(set(TEXTS))
+    assert score(cached(path, second), TEXTS) == expected
+    assert second.encoded == []
+    assert score(cached(path, second), [*TEXTS, "new"]) == score(Model(), [*TEXTS, "new"])
+    assert second.encoded == ["new"]
+    assert score(cached(path), []) == ([] if score is tokens else [[], []])
+
+
+def test_sums_and_tokens_and_models_are_apart(path):
+    lm = cached(path)
+    assert sums(lm, ["the cat"]) == [[-2.0], [2]]
+    assert tokens(lm, ["the cat"]) == [{"tokens": ["the", "cat"], "log_probabilities": [-1, -1]}]
+    assert sums(cached(path, Model("length")), ["the cat"]) == [[-6.0], [2]]
+    assert lm.score(["the cat"], "mean").tolist() == [-1.0]
+    assert isinstance(lm, Model)
+    assert repr(lm) == "Model('fake')"
+
+
+@pytest.mark.parametrize("score", [sums, tokens, blocks])
+def test_an_error_names_the_place_of_its_text(path, monkeypatch, score):
+    monkeypatch.setattr(cache, "_PART", 2)
+    lm = cached(path)
+    sums(lm, TEXTS[:1])
+    tokens(lm, TEXTS[:1])
+    with pytest.raises(SentenceError, match="is refused") as raised:
+        score(lm, ["the cat", "a", "the cat", "refused"])
+    assert raised.value.index == (1 if score is blocks else 3)  # of the block
+
+
+def test_an_interrupt_loses_one_part(path, monkeypatch):
+    monkeypatch.setattr(cache, "_PART", 2)
+    with pytest.raises(KeyboardInterrupt):
+        sums(cached(path), ["a", "b", "c", "interrupt"])
+    model = Model()
+    sums(cached(path, model), ["a", "b", "c", "d"])
+    assert model.encoded == ["c", "d"]
+
+
+def test_a_copy_has_the_file_and_weights_are_fixed(path):
+    lm = pickle.loads(pickle.dumps(cached(path)))
+    assert sums(lm, ["the cat"]) == [[-2.0], [2]]
+    assert sums(cached(path, model := Model()), ["the cat"]) == [[-2.0], [2]]
+    assert model.encoded == []
+    with pytest.raises(InputError, match=r"^fake: it has a cache of scores"):
+        _ = lm.model
+    with pytest.raises(InputError, match=r"^model: a model without a signature has no cache$"):
+        cached(path, Scorer())
+
+
+def other_program(path):
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        database.execute("CREATE TABLE theirs (a)")
+
+
+def change(path, statement):
+    with contextlib.closing(sqlite3.connect(path)) as database, database:
+        database.execute(statement)
+
+
+def edit(path, begin, data):
+    with open(path, "r+b") as file:
+        file.seek(begin)
+        file.write(data)
+
+
+def filled(path):
+    sums(cached(path), MANY)
+    return path
+
+
+MANY = [f"the cat {number}" for number in range(500)]
+DAMAGED = "damaged: the result "
+SQLITE = "SQLite cannot read or write it: "
+
+# (what is at the path, the rest of the message)
+FILES = [
+    (lambda path: path.write_text("the cat\n" * 99), f"{SQLITE}file is not a database"),
+    (lambda path: path.mkdir(), f"{SQLITE}unable to open database file"),
+    (other_program, "an SQLite file of another program"),
+    (lambda path: path.symlink_to(path.parent / "no" / "such"), f"{SQLITE}unable to open"),
+    (lambda path: os.truncate(filled(path), 5000), SQLITE),
+    (lambda path: edit(filled(path), 4096, b"x" * 4096), SQLITE),
+    (lambda path: change(filled(path), "UPDATE tta_results SET value = '[0, 1]'"), DAMAGED),
+    (lambda path: change(filled(path), "UPDATE tta_results SET value = NULL"), DAMAGED),
+    (lambda path: change(filled(path), "ALTER TABLE tta_results RENAME crc32 TO c"), SQLITE),
+]
+
+
+@pytest.mark.parametrize(("make", "message"), FILES)
+def test_a_file_that_is_no_cache_or_damaged_is_one_line(path, make, message):
+    make(path)
+    with pytest.raises(InputError) as raised:
+        sums(cached(path), MANY)
+    assert str(raised.value).startswith(f"{path}: {message}")
+    assert "\n" not in str(raised.value)
+
+
+def test_readers_do_not_wait_for_a_writer_and_a_writer_waits(path, monkeypatch):
+    lm = cached(path)
+    sums(lm, ["the cat"])
+    writer = sqlite3.connect(path, check_same_thread=False)
+    writer.execute("BEGIN IMMEDIATE")
+    monkeypatch.setattr(store, "_PATIENCE", 0.1)
+    assert lm._store.get([]) == {}
+    assert sums(lm, ["the cat"]) == [[-2.0], [2]], "nothing is written"
+    with pytest.raises(InputError, match="database is locked"):
+        sums(lm, ["new"])
+    monkeypatch.setattr(store, "_PATIENCE", 60.0)
+    threading.Timer(0.2, writer.rollback).start()
+    assert sums(lm, ["new"]) == [[-5.0], [1]]
+    writer.close()
