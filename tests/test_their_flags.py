@@ -7,8 +7,8 @@ import pytest
 
 from tests.commands import ROOT, run_command
 from tta.commands import COMMANDS
+from tta.help import THEIR_FLAGS as FLAGS
 from tta.settings import fields
-from tta.their_flags import FLAGS
 
 PAGE = (ROOT / "docs/tutorials/from_bert.md").read_text(encoding="utf-8")
 
@@ -51,7 +51,12 @@ def test_the_page_has_the_same_answer(flag):
         ("create-tfrecords", ["--output_file=a.tfrecord"], "--output_dir of tta", "near to ours"),
         ("sts", ["--model_checkpoint=a/model.ckpt"], "--model takes the folder", "of T-TA"),
         ("classify", ["--task_name=CoLA"], "--task of tta classify", "of fine-tuning"),
-        ("rerank", ["--input_file=a"], "--nbest_file of tta rerank", "of no script"),
+        (
+            "rerank",
+            ["--input_file=a"],
+            "--input_dir of tta pretrain, --nbest_file of tta rerank",
+            "of no script",
+        ),
     ],
 )
 def test_their_flag_is_answered_in_one_line(command, given, ours, why):

@@ -14,9 +14,8 @@ from absl import app, flags
 import tta
 from tta import settings
 from tta.errors import InputError, install
-from tta.help import help_text
+from tta.help import answer, help_text
 from tta.standard_streams import prepare_streams, quiet_tensorflow
-from tta.their_flags import answer
 
 FAILED, WRONG_FLAGS, INTERRUPTED, CLOSED_PIPE, TERMINATED = 1, 2, 130, 141, 143
 
