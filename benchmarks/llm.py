@@ -162,10 +162,10 @@ def seconds(makers, folder):
 
     torch.set_num_threads(1)
     lists = load(SETS[TIMED][1], folder, OURS[0]).nbest[: TIMED_LISTS + 1]
-    total = dict.fromkeys(makers, 0.0)
+    total = dict.fromkeys((*OURS, LLM), 0.0)
     for number, one in enumerate(lists):
-        for name, make in makers.items():
-            lm, start = make(), time.process_time()
+        for name in total:
+            lm, start = makers[name](), time.process_time()
             lm.score_with_counts([h.text for h in one.hypotheses])
             total[name] += (time.process_time() - start) * (number > 0)  # the first one warms up
     return {name: round(value / TIMED_LISTS, 4) for name, value in total.items()}
