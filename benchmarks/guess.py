@@ -11,6 +11,7 @@ has the same lists with scores in other units. The data is in $TTA_DATA.
 import argparse
 import json
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,6 +31,7 @@ from tta.scoring.metrics.metric import load_metric
 from tta.scoring.metrics.significance import relative_gain
 from tta.scoring.reports.table import align
 from tta.scoring.scorers.options import RerankOptions
+from tta.scoring.scorers.scorer import Scorer
 
 ARCTIC, OTHERS = FOLDER / "nbest/asr_arctic", FOLDER / "nbest/asr_hyporadise"
 IWSLT = FOLDER / "nbest/mt_iwslt14_deen"
@@ -83,8 +85,10 @@ def main():
     print(align([["", *UNITS], *units], ["left", *["right"] * len(UNITS)]))
 
 
-def load(path: Path, folder: Path, model: str | None = None) -> Part:
-    """The lists of a file, with the scores of a model and the metric's losses."""
+def load(
+    path: Path, folder: Path, model: str | None = None, make: Callable[[], Scorer] | None = None
+) -> Part:
+    """The lists of a file, with the scores of a model, which `make` loads, and the losses."""
     reference = path.with_suffix(".ref")
     file = read_nbest(path, reference_file=reference if reference.exists() else None)
     metric = load_metric("bleu", "none") if file.format == "moses" else load_metric("wer")
@@ -92,7 +96,7 @@ def load(path: Path, folder: Path, model: str | None = None) -> Part:
     prefix = f"{Path(model).name}." if model else ""
     kept = folder / f"{prefix}{path.parent.name}.{path.name}.scores.json"
     if not kept.exists():
-        lm = tta.load(model, **RerankOptions(engine="onnxruntime").for_load())
+        lm = make() if make else tta.load(model, **RerankOptions(engine="onnxruntime").for_load())
         kept.write_text(json.dumps(score_texts(lm, part.texts, progress=True)))
     return part.scored({text: tuple(one) for text, one in json.loads(kept.read_text()).items()})
 

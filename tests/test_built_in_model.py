@@ -61,6 +61,11 @@ def test_it_lowers_the_error_rate_of_the_examples():
     )
     rates = {row.name: row.value for row in report.test.evaluation.rows}
     assert rates["oracle"] < rates["reranked"] < 0.95 * rates["first pass"]
+    readme = (EXAMPLES / "README.md").read_text(encoding="utf-8")
+    on_dev = {row.name: row.value for row in report.dev.evaluation.rows}
+    for rows, which in (on_dev, "dev"), (rates, "test"):
+        shown = f"| {which} | {rows['LM alone']:.2f} | {rows['reranked']:.2f} |"
+        assert shown in readme
 
 
 @pytest.mark.parametrize(

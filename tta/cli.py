@@ -14,7 +14,7 @@ from absl import app, flags
 import tta
 from tta import settings
 from tta.errors import InputError, install
-from tta.help import help_text
+from tta.help import answer, help_text
 from tta.standard_streams import prepare_streams, quiet_tensorflow
 
 FAILED, WRONG_FLAGS, INTERRUPTED, CLOSED_PIPE, TERMINATED = 1, 2, 130, 141, 143
@@ -166,6 +166,8 @@ class _NumbersParser(flags.ListParser):
 def _parse(argv: list[str], configs: tuple[type, ...]) -> list[str]:
     try:
         rest = flags.FLAGS(argv)
+    except flags.UnrecognizedFlagError as error:
+        wrong_usage(f"{answer(error.flagname) or error} {_SEE_HELP}")
     except flags.Error as error:
         rules = "; ".join(str(error).splitlines())  # absl writes one rule per line
         wrong_usage(f"{rules} {_SEE_HELP}")

@@ -394,6 +394,8 @@ class Table:
         if ORACLE in other.rows:  # the last row
             other.rows[ORACLE] = other.rows.pop(ORACLE)
         other.rows |= measured
+        other.columns = list(dict.fromkeys([*other.columns, *self.columns]))
+        other.compared |= self.compared
         other.marks |= self.marks
         for column, rows in self.differences.items():
             other.differences.setdefault(column, {}).update(rows)

@@ -93,7 +93,10 @@ NOTES = """\
 # uniSANLM saw little text, and most others repeat a row under another condition.
 # docs/experiments/reranking.md has the first two.
 IN_RECORD = (
-    ("LibriSpeech clean", "LibriSpeech other", "mean per word", "median per word"),
+    (
+        *("LibriSpeech clean", "LibriSpeech other", "mean per word", "median per word"),
+        *("test-clean, mean per token", "test-clean, median per token"),
+    ),
     re.compile(
         r"uniSANLM|, max$|bfloat16$|not standardized| \+ |, eos$"
         r"|^(cloze|T-TA, contrast).*, embed$"

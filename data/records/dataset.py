@@ -64,7 +64,11 @@ def load_dataset_info(directory: Path | str) -> dict[str, Any]:
     """
     path = Path(directory) / DATASET
     if not path.exists():
-        raise InputError(f"not a complete data set: it has no {DATASET}", directory)
+        raise InputError(
+            f"not a complete data set: it has no {DATASET}. Records of other scripts are not read: "
+            "tta create-tfrecords --input_file=TEXT --vocab_file=FILE --output_dir=DIR makes ours",
+            directory,
+        )
     info = read_json_object(path)
     version = info.get("format_version")
     if version != FORMAT_VERSION:

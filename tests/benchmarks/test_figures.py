@@ -257,3 +257,16 @@ def test_the_page_of_phrases_has_the_figures_of_its_benchmark():
             low, high = one["interval"]
             expected = f"{one['with']:.2f} ({one['difference']:+.2f} [{low:+.2f}, {high:+.2f}])"
             assert cell == expected.replace("+0.00", "0.00"), (phrases, hypotheses)
+
+
+def test_the_record_of_table_7_on_test_clean():
+    table = RECORD["table7"]
+    record = (ROOT / "docs/experiments/training.md").read_text(encoding="utf-8")
+    shown = {name: cells for name, *cells in rows(record, "| | paper: mean | paper: median |")}
+    assert {"uniLM", "biLM", "T-TA, exact"} < set(shown)
+    for name, cells in shown.items():
+        theirs = [table["paper"].get(name, {}).get(f"test-clean {k}") for k in ("mean", "median")]
+        ours = [table["rows"][name][f"test-clean, {k} per token"] for k in ("mean", "median")]
+        assert cells == ["-" if v is None else f"{v:,.2f}" for v in (*theirs, *ours)]
+    medians = [float(shown[name][3]) for name in ("T-TA, exact", "biLM")]
+    assert medians == sorted(medians)

@@ -374,8 +374,9 @@ def test_a_run_may_start_from_a_model_of_another_vocabulary(refusals, folder):
 def test_an_error_ends_with_status_1(folder):
     flags = {"input_dir": folder / "none", "config_file": "none", "output_dir": folder / "x"}
     ended = run_command("tta-pretrain", *(f"--{name}={path}" for name, path in flags.items()))
-    rule = "not a complete data set: it has no dataset.json"
-    assert ended == (1, "", f"error: {folder / 'none'}: {rule}\n")
+    rule = "not a complete data set: it has no dataset.json. "
+    assert (ended.returncode, ended.stdout, ended.stderr.count("\n")) == (1, "", 1)
+    assert ended.stderr.startswith(f"error: {folder / 'none'}: {rule}")
     assert not (folder / "x").exists()
 
 
