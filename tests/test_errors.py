@@ -34,6 +34,6 @@ def test_the_command_that_installs_an_extra_works_in_a_clone_too(tmp_path):
     copy.write_text((root / "tta/errors.py").read_text())
     installed = runpy.run_path(str(copy))["install"]
     assert [installed("report"), installed()] == [
-        "pip install 'tta-lm[report]'",
-        "pip install 'tta-lm[train]'",
+        "pip install '.[report]'",
+        "pip install '.[train]'",
     ]

@@ -74,19 +74,21 @@ def test_the_names_of_the_package():
         tta.reranked  # noqa: B018
 
 
-def readme_block():
-    """The ```python block of the README's section "In Python"."""
+def readme_blocks():
+    """The ```python blocks of the README's section "In Python"; the second needs TensorFlow."""
     section = (ROOT / "README.md").read_text(encoding="utf-8").split("\n## In Python\n")[1]
-    (block,) = re.findall(r"```python\n(.*?)```", section.split("\n## ")[0], re.DOTALL)
-    return block
+    return re.findall(r"```python\n(.*?)```", section.split("\n## ")[0], re.DOTALL)
 
 
-@pytest.mark.tensorflow
-def test_the_readme_block_runs_as_it_stands_is_quiet_and_shows_what_it_prints(tmp_path):
-    """A line `print(...)  # text` prints the text."""
-    done = run("-c", readme_block(), folder=tmp_path)
+@pytest.mark.parametrize("light", [True, pytest.param(False, marks=pytest.mark.tensorflow)])
+def test_the_readme_blocks_run_as_they_stand_are_quiet_and_show_what_they_print(tmp_path, light):
+    """A line `print(...)  # text` prints the text. The first block runs as README installs."""
+    first, second = readme_blocks()
+    code = first if light else first + second
+    without = "import sys\nsys.modules['tensorflow'] = None\n" if light else ""
+    done = run("-c", without + code, folder=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
-    shown = re.findall(r"^ *print\(.*\)  # (.*)$", readme_block(), re.MULTILINE)
+    shown = re.findall(r"^ *print\(.*\)  # (.*)$", code, re.MULTILINE)
     assert len(shown) > 3
     assert done.stdout.splitlines() == shown
 

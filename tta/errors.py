@@ -58,13 +58,13 @@ def located(
 
 
 def install(extra: str = "train") -> str:
-    """The command that installs this package with an extra; in a clone, it names the clone.
+    """The command that installs this package with an extra: in a clone, which it names if known.
 
-    The extra `train` has TensorFlow and Keras.
+    No index has the package. The extra `train` has TensorFlow and Keras.
     """
     root = Path(__file__).resolve().parent.parent
     is_clone = (root / "pyproject.toml").is_file()
-    package = f"{root if is_clone else 'tta-lm'}[{extra}]"
+    package = f"{root if is_clone else '.'}[{extra}]"
     return f"pip install {'-e ' * is_clone}{shlex.quote(package)}"
 
 

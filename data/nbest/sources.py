@@ -20,11 +20,16 @@ from tta.errors import InputError, located
 # The longest line of a format that may have a whole list or file in one line, such as JSON.
 MAX_DOCUMENT_BYTES = 1 << 28
 
-# What JSON of Whisper's programs, its .tsv and subtitles have; and lists in unknown layouts.
+# What JSON of Whisper's programs, its tables, lines and subtitles have; lists in unknown layouts.
 _TRANSCRIPT = re.compile(
-    r'-->|\Astart[\t,]end[\t,]text|"(start|timestamps?|offsets|segments|chunks)"\s*:', re.I
+    r'-->|\Astart[\t,]end[\t,]text|"(start|timestamps?|offsets|segments|chunks)"\s*:'
+    r"|\[[\d.]+s -> |\[\d+:\d+\.\d+\]"
+    r'|\A\s*\{\s*"text"\s*:\s*"(\\.|[^"\\])*"\s*(\}\s*\Z|,\s*"usage")',
+    re.I,
 )
-_ALTERNATIVES = re.compile(r'"(alternative|\w*n_?best|hyp|beam|candidate|choice)\w*"', re.I)
+_ALTERNATIVES = re.compile(
+    r'"(alternative|\w*n_?best|hyp|beam(?!_size)|candidate|choice)\w*"', re.I
+)
 _PACKED = (".gz", ".bz2", ".xz")
 
 

@@ -78,8 +78,9 @@ def _table_rows(lines, path) -> Iterator[tuple[int, dict[str, Any]]]:
         if len(cells) != len(names):
             columns = f"{len(names)} columns separated by tabs"
             expected = f"a JSON object or {columns}" if line == 1 else columns
-            text = "\t".join(cells)
-            raise InputError(f"expected {expected}, got {len(cells)}: {shown(text)}", path, line)
+            rule = f"expected {expected}, got {len(cells)}: " + shown("\t".join(cells))
+            rule += f"; a header has {GOOD} and {BAD}" if line == 1 else ""
+            raise InputError(rule, path, line)
         yield line, dict(zip(names, cells, strict=True))
 
 

@@ -29,7 +29,7 @@ class VectorsConfig(Config):
     source: str = setting(
         "skip_gram",
         "skip_gram: train the vectors on the data set by skip-gram with negative sampling. It "
-        "needs gensim: pip install 'tta-lm[vectors]'. A piece that does not occur gets zeros, and "
+        "needs gensim: pip install '.[vectors]'. A piece that does not occur gets zeros, and "
         "no model learns to predict it. fasttext: for a data set of words, the mean of a word's "
         "own vector and those of its character n-grams, from --fasttext_file or trained on the "
         "data set; needs gensim. svd: truncated SVD of the shifted positive pointwise mutual "

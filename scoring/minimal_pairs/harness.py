@@ -1,4 +1,4 @@
-"""Models of this package in EleutherAI's lm-evaluation-harness (`pip install 'tta-lm[lm-eval]'`).
+"""Models of this package in EleutherAI's lm-evaluation-harness (`pip install '.[lm-eval]'`).
 
     python -m tta.scoring.minimal_pairs.harness run --model=tta \\
         --model_args=pretrained=small --tasks=blimp

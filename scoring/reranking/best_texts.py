@@ -40,8 +40,11 @@ def write_best(stream: TextIO, path: str, format: str, decision: Decision) -> No
     is_json = _ending(path) == "jsonl"
     if not (is_json or delimiter_of(path)):
         line, _ = _LINES.get(_ending(path), ("{text}", ""))
-        for one, text in zip(nbest, texts, strict=True):
-            stream.write(line.format(id=one.utterance_id, text=text).strip() + "\n")
+        found = [(one.utterance_id, text) for one, text in zip(nbest, texts, strict=True)]
+        # Lines without ids stand where those of references do (`read_references`).
+        if line == "{text}" and {i for i, _ in found} == {*map(str, range(len(found)))}:
+            found.sort(key=lambda one: int(one[0]))
+        stream.writelines(line.format(id=i, text=text).strip() + "\n" for i, text in found)
         return
     rows = [_row(one, first, format) for one, first in zip(nbest, firsts, strict=True)]
     names = dict.fromkeys(key for row in rows for key in row)

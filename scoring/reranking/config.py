@@ -191,9 +191,10 @@ class RerankConfig(RescoreConfig):
     )
     best_file: str | None = setting(
         None,
-        "File for the best text of each list, in their order, as words: lines of text; of `id "
-        "text` (Kaldi's) if the name ends in text; sclite's trn (.trn); or a row per list (.csv, "
-        ".tsv, .jsonl), as in the input, with a column `best` more; - is standard output.",
+        "File for the best text of each list, in their order, as words: lines of text (by number, "
+        "if the ids are 0 to N-1); of `id text` (Kaldi's) if the name ends in text; sclite's trn "
+        "(.trn); or a row per list (.csv, .tsv, .jsonl), as in the input, with a column `best` "
+        "more; - is standard output.",
         writes=True,
     )
     scores_file: str | None = setting(

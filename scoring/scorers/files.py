@@ -36,10 +36,10 @@ from tta.scoring.scorers.config import ROW_FIELDS, CalibrateConfig, FitPoolingCo
 from tta.scoring.scorers.inference.cache import kept_blocks
 from tta.scoring.scorers.inference.reading import MAX_TEXTS, NEARLY_ALL, language_notes
 from tta.scoring.scorers.inference.shards import Shard, Shards, shard_writer
-from tta.scoring.scorers.inference.stream import Block, read_blocks, score_stream
+from tta.scoring.scorers.inference.stream import Block, Sentence, read_blocks, score_stream
 from tta.scoring.scorers.inference.unfinished import unfinished
 from tta.scoring.scorers.pooling import fit_pooling
-from tta.scoring.scorers.rows import row_maker, scored_words
+from tta.scoring.scorers.rows import punctuation_notes, row_maker, scored_words
 
 # `fit_pooling_on_files` draws this many sentences, in which pieces are counted; the whitening is
 # fitted on the vectors of pieces of so many of them.
@@ -116,7 +116,8 @@ def score_file(config: ScoreConfig, model: str | None = None, **load_options: An
     is missing or malformed, the output cannot be written, there is no such model, a score is not
     finite, or a shard, or what `config.resume` goes on with, is damaged or of another run.
     """
-    output_file, lm, texts = config.output_file or STANDARD_STREAM, None, []
+    output_file, lm = config.output_file or STANDARD_STREAM, None
+    seen: list[Sentence] = []
     shard = None if config.shard is None else Shard.parse(config.shard)
     run: dict[str, Any] = {}
     store = None
@@ -161,15 +162,18 @@ def score_file(config: ScoreConfig, model: str | None = None, **load_options: An
         report = ScoreReport(signature=signature, normalizer=normalizer, output_file=output_file)
         for block, rows in scored:
             report.add(rows, len(block.fresh))
-            texts += [one.text for one in block.fresh[: MAX_TEXTS - len(texts)]]
+            seen += block.fresh[: MAX_TEXTS - len(seen)]
             for row in rows:
                 write(row)
             if output_file == STANDARD_STREAM:
                 file.flush()
+        texts = [one.text for one in seen]
         found = language_notes(lm, texts) if lm else ()
         report.notes = [*notes, *reader.notes(), *found]
         if config.words and _BOTH_SIDES.search(signature):
             report.notes.append("each word is scored given the words on both sides of it")
+        if config.words and lm and not config.split_punctuation:
+            report.notes += punctuation_notes(lm, texts, [one.tokens for one in seen if one.tokens])
     return report
 
 

@@ -241,7 +241,7 @@ class Scorer:
         lengths, groups = self._word_lengths(texts, sentences), []
         for words, counts, (tokens, values) in zip(sentences, lengths, scored, strict=True):
             ends = np.cumsum(counts)
-            begin = len(tokens) - end - int(ends[-1])  # whether the begin token is scored
+            begin = len(tokens) - end - int(counts.sum())  # whether the begin token is scored
             if begin in (0, end):
                 groups.append(np.split(values[begin : len(values) - end], ends)[:-1])
             else:

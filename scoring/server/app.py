@@ -206,6 +206,8 @@ def _handle_failures(app):
     async def of_form(_, error):
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"][1:]))
+        if first["type"] == "json_invalid":
+            place = f"the body, character {place}"
         return failure(400, f"{place}: {first['msg']}" if place else first["msg"])
 
     @app.exception_handler(HTTPException)

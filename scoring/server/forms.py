@@ -81,6 +81,14 @@ class OneList(_Body):
         {}, description="further first-pass scores by name, for weights that name them"
     )
 
+    @model_validator(mode="after")
+    def _has_one_for_each(self) -> "OneList":
+        for name, values in (("scores", self.scores), *self.features.items()):
+            if values is not None and self.hypotheses and len(values) != len(self.hypotheses):
+                counts = f"{name} has length {len(values)}, hypotheses {len(self.hypotheses)}"
+                raise PydanticCustomError("lengths", "{rule}", {"rule": counts})
+        return self
+
 
 class ListRequest(OneList):
     """An N-best list, or several in `lists`."""

@@ -14,6 +14,9 @@ TRANSCRIPTS = {
     "whisper.cpp": {"model": {"type": "tiny"}, "transcription": [TIMES], "result": {}},
     "segments of faster-whisper": [SEGMENT, {**SEGMENT, "id": 1}],
     "with its info": {"segments": [{"start": 0, "end": 1, "text": "a"}], "info": {}},
+    "with its options": {"segments": [SEGMENT], "info": {"options": {"beam_size": 5}}},
+    "OpenAI's interface": {"text": 'the "cat".'},
+    "OpenAI's interface, with its price": {"text": "the cat", "usage": {"seconds": 4}},
     "a pipeline of transformers": {"text": "a", "chunks": [{"timestamp": [0, 1], "text": "a"}]},
     "several recordings": {"a.wav": {"text": "x", "segments": [SEGMENT]}},
 }
@@ -22,6 +25,8 @@ TEXTS["on several lines"] = json.dumps(TRANSCRIPTS["whisper.cpp"], indent=2)
 TEXTS["JSON lines"] = "\n".join(json.dumps({**SEGMENT, "id": i}) for i in range(3))
 TEXTS["subtitles, srt"] = "1\n00:00:00,000 --> 00:00:02,000\nthe cat\n"
 TEXTS["subtitles, vtt"] = "WEBVTT\n\n00:00.000 --> 00:02.000\nthe cat\n"
+TEXTS["lines of whisper.cpp, lrc"] = "[by:whisper.cpp]\n[00:00.00] the cat\n[00:02.50] a dog\n"
+TEXTS["lines of faster-whisper"] = "[0.00s -> 2.00s]  the cat\n[2.00s -> 3.50s]  a dog\n"
 TEXTS["Whisper's tsv"] = "start\tend\ttext\n0\t2000\tthe cat\n"
 
 

@@ -66,6 +66,11 @@ def test_a_first_row_with_one_name_of_the_header_is_a_pair(write):
         ("\n \n", ": the file has no pairs"),
         ("sentence_good\tsentence_bad\n", ": the file has no pairs"),
         ("good,bad\na,b\n", ":1: expected the columns sentence_good and sentence_bad, got"),
+        (
+            "good,bad,condition\na,b,c\n",
+            ":1: expected a JSON object or 2 columns separated by tabs, got 1: 'good,bad,condition'"
+            "; a header has sentence_good and sentence_bad",
+        ),
         ("id,grammatical,ungrammatical\n1,a,b\n", ":1: expected the columns sentence_good and"),
         (f"{JSON}\n{JSON[:-1]}\n", ":2: malformed JSON: Expecting ',' delimiter, column "),
         (f"{JSON}\n{GOOD}\t{BAD}\n", ":2: malformed JSON: Expecting value, column 1"),

@@ -50,6 +50,23 @@ def test_lines(lists, name, expected, why):
     assert written(lists / name) == expected, why
 
 
+@pytest.mark.parametrize(
+    ("ids", "name", "expected"),
+    [
+        ("201", "best.txt", "b\nc\na\n"),  # fairseq sorts sentences by length
+        ("201", "best.text", "2 a\n0 b\n1 c\n"),
+        ("312", "best.txt", "a\nb\nc\n"),  # no line has this number
+        ("102", "-", "b\na\nc\n"),
+    ],
+)
+def test_lines_alone_have_the_order_of_plain_references(tmp_path, capsys, ids, name, expected):
+    rows = [f"{i} ||| {text} ||| x= 1 ||| -1" for i, text in zip(ids, "abc", strict=True)]
+    (tmp_path / "in").write_text("\n".join([*rows, ""]))
+    path = name if name == "-" else tmp_path / name
+    rerank(tmp_path / "in", (), best_file=path, **{**WEIGHTS, "features": []})
+    assert (capsys.readouterr().out if name == "-" else written(path)) == expected
+
+
 @pytest.mark.parametrize(("ending", "cut"), [("csv", ","), ("tsv", "\t")])
 def test_a_table_keeps_the_columns_of_the_input(lists, ending, cut):
     rerank(lists / "lists.csv", (), best_file=lists / f"best.{ending}", **WEIGHTS)

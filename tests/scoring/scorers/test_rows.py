@@ -14,7 +14,11 @@ from tests.fake_model import FakeModel
 from tta.errors import InputError
 from tta.scoring.scorers.config import ScoreConfig
 from tta.scoring.scorers.files import score_file
-from tta.scoring.scorers.rows import scored_words, split_punctuation
+from tta.scoring.scorers.rows import (
+    punctuation_notes,
+    scored_words,
+    split_punctuation,
+)
 from tta.scoring.scorers.scorer import TokenScores
 
 SURPRISAL = str(np.float32(1 / math.log(2)))
@@ -124,6 +128,31 @@ def test_words_and_their_punctuation_share_the_tokens():
     assert scored_words(lm, texts, scored, False) == [(["he", "fell."], [-3.0, -25.0])]
     split = [(["he", "fell", "."], [-3.0, -18.0, -7.0])]
     assert scored_words(lm, texts, scored, True) == split
+    assert scored_words(lm, [" "], lm.score_tokens([" "]), True) == [([], [])]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("he fell.", []),  # 18 for the word, 7 for the full stop
+        ("a?! so", ["a?!"]),  # 1 and 5
+        ('so (a) "ox!" .', ["(a)", '"ox!"']),  # 4 and 8; 15 and 25; a mark alone is a word
+        ("-- ...", []),
+        ("", []),
+    ],
+)
+def test_the_note_on_punctuation_that_carries_more_than_the_word(text, words):
+    lm = ByCharacter()
+    notes = punctuation_notes(lm, [text], lm.score_tokens([text]))
+    shown = [f"than the rest: {len(words)}, first {words[0]!r}; --split" for _ in words[:1]]
+    assert [one in note for one, note in zip(shown, notes, strict=True)] == [True] * len(shown)
+
+
+@pytest.mark.parametrize(("split", "says"), [(False, True), (True, False)])
+def test_words_say_when_punctuation_carries_more(tmp_path, split, says):
+    more = {"words": True, "split_punctuation": split, "output_file": f"{tmp_path}/out"}
+    notes = score_file(ScoreConfig(texts=["the horse raced past a?!,:"], **more)).notes
+    assert any("first 'a?!,:'" in note for note in notes) == says
 
 
 @pytest.mark.parametrize(

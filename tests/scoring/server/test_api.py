@@ -145,7 +145,11 @@ def test_vectors_have_the_form_of_openai(lm, port):
         ("score", {"texts": ["a"] * 51}, "at most 50 texts, got 51"),
         ("score", {"texts": ["a", "b" * 201]}, "text 2: at most 200 characters"),
         ("rerank", {"hypotheses": ["a"], "scores": [1e999]}, "scores.0: Input should be a finite"),
-        ("rerank", {"hypotheses": ["a"], "scores": [1.0, 2.0]}, "scores[0] has length 2"),
+        (
+            "rerank",
+            {"hypotheses": ["a"], "scores": [1.0, 2.0]},
+            "scores has length 2, hypotheses 1",
+        ),
         ("rerank", {"hypotheses": ["a"], "weights": {"lm_weight": 2}}, "lm_weight must be between"),
         ("embeddings", {"input": {}}, "input"),
         ("embeddings", {"input": []}, "input: expected at least one text"),

@@ -102,7 +102,7 @@ def test_the_page_loads_nothing_from_elsewhere(port):
 
 ONE = {"hypotheses": ["a"]}
 WRONG = [
-    (b"{", "JSON decode error"),
+    (b"{", "the body, character 1: JSON decode error"),
     (b"\xff{}", "error parsing the body"),
     (b"[" * 100_000, "error parsing the body"),
     ([], "Input should be a valid dictionary"),
@@ -111,7 +111,9 @@ WRONG = [
     ({"query": "a", "documents": ["b"]}, "ranks no documents by a query"),
     (ONE | {"lists": [ONE]}, "hypotheses: Field required, or lists in place"),
     ({"lists": []}, "lists: List should have at least 1 item"),
-    (ONE | {"features": {"am": [1, 2]}}, "features[0]['am'] has length 2"),
+    (ONE | {"features": {"am": [1, 2]}}, "am has length 2, hypotheses 1"),
+    (ONE | {"scores": []}, "scores has length 0, hypotheses 1"),
+    ({"lists": [ONE, ONE | {"scores": [1, 2]}]}, "lists.1: scores has length 2, hypotheses 1"),
     ({"lists": [ONE, ONE | {"scores": [1]}]}, "some lists have scores, and others have none"),
     (ONE | {"weights": WEIGHTS | {"length_bonus": 1e308}}, "at most 1e+200 in size"),
     (ONE | {"weights": WEIGHTS | {"features": {"rank": -1e308}}}, "at most 1e+200 in size"),

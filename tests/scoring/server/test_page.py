@@ -50,6 +50,15 @@ def move(page, slider, value):
     )
 
 
+def test_a_range_of_a_legend_stays_on_one_line_of_a_phone(page):
+    page.set_viewport_size({"width": 375, "height": 800})
+    page.wait_for_selector("#sure_legend .t")
+    for legend in ("#legend", "#sure_legend"):
+        ranges = page.locator(f"{legend} .t")
+        lines = ranges.evaluate_all("all => all.map(one => one.getClientRects().length)")
+        assert lines == [1] * 6, legend
+
+
 def test_the_ranking_follows_the_weight(page):
     score(page, "-1.0 | the kat sat\n-1.5 | the cat sat")
     page.wait_for_selector("#list >> text=kat")

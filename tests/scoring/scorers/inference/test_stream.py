@@ -4,7 +4,6 @@ import itertools
 
 import numpy as np
 import pytest
-import tqdm
 
 from tests.fake_model import FakeModel
 from tta.data.text.lines import TextReader
@@ -249,7 +248,7 @@ def test_the_bar_shows_the_scored_sentences(small_blocks, monkeypatch, known):
                 advance(0.5)
                 yield result
 
-    monkeypatch.setattr(tqdm, "tqdm", Tqdm)
+    monkeypatch.setattr(stream, "tqdm", Tqdm)
     texts = ["a", "bb", "", "dddd", "a", "bb", "e"]  # blocks of 6, 10 and 2 bytes
     lines = Lines(texts, total_bytes=18 if known else None)
     scored = score_stream(Halves(), read_blocks(lines), in_txt, lines.total_bytes, progress=True)
