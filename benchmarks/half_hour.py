@@ -35,6 +35,7 @@ import tarfile
 import tempfile
 import time
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from absl import flags
@@ -69,13 +70,13 @@ MEASURED = {"rate": r"([\d,]+) tokens/s", "nll": r"held-out nll ([\d.]+)"}
 # Files in pieces.
 
 
-def cut(files, folder, mib, compression=""):
+def cut(files, folder, mib, mode: Literal["w", "w:xz"] = "w"):
     """Archives files, {name: path}, in pieces of at most `mib` MiB, with their SHA-256 sums."""
     folder.mkdir(parents=True, exist_ok=True)
     for path in [*folder.glob("piece-*"), *folder.glob(SUMS)]:
         path.unlink()
     whole, sums = folder / "whole.tar", {}
-    with tarfile.open(whole, f"w:{compression}") as archive:
+    with tarfile.open(whole, mode) as archive:
         for name, path in files.items():
             archive.add(path, name)
     with open(whole, "rb") as file:
@@ -122,8 +123,8 @@ def mix():
     info, other = map(load_dataset_info, (first, second))
     split, theirs = info["splits"][TRAIN], other["splits"][TRAIN]
     for key in ("vocab_sha256", "heldout_fraction", "seed"):  # so that the same lines are held out
-        if info[key] != other[key]:
-            raise InputError(f"{key} is {other[key]}, but {info[key]} in {first}", second)
+        if info.get(key) != other.get(key):
+            raise InputError(f"{key} is not the one of {first}", second)
     if split["shards"] != theirs["shards"] or other["max_seq_length"] > info["max_seq_length"]:
         raise InputError(f"it has other shards, or longer records, than {first}", second)
     shutil.copytree(first, target, copy_function=os.link)
@@ -148,7 +149,7 @@ def pack():
         names = [Path(p).name for split in info["splits"] for p in shard_paths(data, info, split)]
         for name in (DATASET, VOCABULARY, LENGTH_COUNTS, *names):
             files[f"{DATA}/{data.name}/{name}"] = data / name
-    cut(files, Path(FLAGS.pieces), FLAGS.mib or 55, "xz")
+    cut(files, Path(FLAGS.pieces), FLAGS.mib or 55, "w:xz")
 
 
 def tokens_per_step(data, batch_tokens):
@@ -207,7 +208,9 @@ class Plan:
         """Starts or resumes a run; its output goes to the end of a file."""
         steps, decay = self.steps(name)
         given = self.flags(name) | {"num_train_steps": steps, "num_decay_steps": decay}
-        given["input_dir"] = self.work / DATA / given["input_dir"]
+        # Below the working folder, which may be another one when the run resumes.
+        given["input_dir"] = f"{DATA}/{given['input_dir']}"
+        given["config_file"] = ROOT / given["config_file"]
         folder, before = self.folder(name), self.runs[name].get("from")
         if before and not folder.exists():
             new = folder.with_name("new")
@@ -218,11 +221,13 @@ class Plan:
             new.rename(folder)
         command = [sys.executable, "-m", "tta", "pretrain", f"--output_dir={folder}"]
         command += [f"--{flag}={value}" for flag, value in given.items()]
-        more = {"KERAS_BACKEND": "jax", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
-        more["JAX_COMPILATION_CACHE_DIR"] = str(self.work / "compiled")
+        default = {"JAX_COMPILATION_CACHE_DIR": str(self.work / "compiled")}
+        default["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
+        path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+        env = default | os.environ | {"KERAS_BACKEND": "jax", "PYTHONPATH": path}
         with open(f"{folder}.log", "ab") as log:
             return subprocess.Popen(
-                command, cwd=ROOT, env=os.environ | more, stdout=log, stderr=subprocess.STDOUT
+                command, cwd=self.work, env=env, stdout=log, stderr=subprocess.STDOUT
             )
 
     def to_go_on(self, name):
@@ -247,11 +252,12 @@ class Plan:
             for process in processes.values():
                 process.terminate()  # it saves a checkpoint
             last = time.monotonic() + FLAGS.grace
-            for name, process in processes.items():
+            for process in processes.values():
                 try:
                     process.wait(max(0.1, last - time.monotonic()))
                 except subprocess.TimeoutExpired:
-                    process.kill()
+                    process.kill()  # the last checkpoint is kept
+            for name, process in processes.items():
                 self.note(name, ended.get(name, time.monotonic()) - begun, process.wait() == 0)
         left = 0, cli.TERMINATED, -signal.SIGTERM, -signal.SIGKILL
         return [name for name in names if processes[name].returncode not in left]
@@ -312,7 +318,7 @@ def bring():
     pieces, output = plan.work / "pieces", Path(FLAGS.output_dir)
     if FLAGS.part == 0:
         files = {f"{RUNS}/{STATE}": plan.work / RUNS / STATE}
-        for name in plan.state:
+        for name in filter(lambda name: plan.folder(name).exists(), plan.runs):
             folder, kept = plan.folder(name), plan.to_go_on(name)
             if plan.is_done(name) and plan.steps(name)[1]:
                 kept = [file for file in (*MODEL_FILES, RUN_FILE) if (folder / file).exists()]
@@ -342,7 +348,7 @@ if __name__ == "__main__":
     flags.DEFINE_integer("pieces_per_part", 4, "bring: the most pieces in a part.", 1)
     flags.DEFINE_integer("part", 0, "bring: which part, counted from 0.", 0)
     commands = {command.__name__: command for command in (mix, pack, unpack, run, bring)}
-    name = sys.argv.pop(1) if len(sys.argv) > 1 and sys.argv[1] in commands else None
-    if name is None and not cli.HELP & set(sys.argv):
+    name = sys.argv.pop(1) if len(sys.argv) > 1 and sys.argv[1] in commands else ""
+    if not name and not cli.HELP & set(sys.argv):
         cli.wrong_usage(f"name a command: {', '.join(commands)}")
     cli.run(commands.get(name, run))

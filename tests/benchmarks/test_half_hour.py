@@ -51,14 +51,11 @@ def test_pieces_are_put_together(flags):
 
 
 @pytest.mark.parametrize(
-    ("harm", "rule"),
+    ("harm", "what"),
     [
-        (lambda path: path.unlink(), "piece-001: this piece is missing$"),
-        (
-            lambda path: path.write_bytes(path.read_bytes()[:-1]),
-            "piece-001: this piece is damaged$",
-        ),
-        (lambda path: path.write_bytes(b"x" * (1 << 20)), "piece-001: this piece is damaged$"),
+        (lambda path: path.unlink(), "missing"),
+        (lambda path: path.write_bytes(path.read_bytes()[:-1]), "damaged"),  # cut short
+        (lambda path: path.write_bytes(b"x" * (1 << 20)), "damaged"),
     ],
 )
 def test_nothing_is_written_if_a_piece_is_not_whole(flags, harm, what):
@@ -140,7 +137,9 @@ def test_a_run_that_is_cut_brought_back_and_goes_on_ends_with_the_same_bits(tmp_
         plan = plan | {"flags": plan["flags"] | {"config_file": str(tmp_path / "config.json")}}
         (tmp_path / f"{name}.json").write_text(json.dumps(plan))
     here, there, uncut = (tmp_path / name for name in ("here", "there", "uncut"))
-    xla = {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--xla_backend_optimization_level=0"}
+    cache = {"JAX_COMPILATION_CACHE_DIR": str(tmp_path / "compiled")}
+    cache |= {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
+    xla = cache | {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--xla_backend_optimization_level=0"}
 
     def start(command, *options):
         line = [sys.executable, "-m", "benchmarks.half_hour", command, *options]
@@ -162,7 +161,7 @@ def test_a_run_that_is_cut_brought_back_and_goes_on_ends_with_the_same_bits(tmp_
         return [max(checkpoint_steps(folder), default=0) for folder in folders]
 
     def wait(work, steps):
-        until = time.monotonic() + 300
+        until = time.monotonic() + 600
         while min(progress(work)) < steps:
             assert time.monotonic() < until
             time.sleep(0.02)
