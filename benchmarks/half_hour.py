@@ -180,6 +180,10 @@ class Plan:
     def folder(self, name):
         return self.work / RUNS / name
 
+    def finished(self, name):
+        """The steps with which a run ended; 0 if it did not."""
+        return self.state.get(name, {}).get("finished", 0)
+
     def flags(self, name):
         """The flags of a run but those of its steps."""
         run = self.runs[name]
@@ -197,12 +201,11 @@ class Plan:
             data = self.work / DATA / given["input_dir"]
             steps = round(run["tokens"] / tokens_per_step(data, given["train_batch_tokens"]))
         if "from" in run:
-            return steps, steps - self.steps(run["from"])[0]
+            return steps, steps - (self.finished(run["from"]) or self.steps(run["from"])[0])
         return steps, round(run.get("decay", 0.3) * steps)
 
     def is_done(self, name):
-        ended = self.state.get(name, {}).get("finished")
-        return ended is not None and ended == self.steps(name)[0]
+        return 0 < self.finished(name) >= self.steps(name)[0]
 
     def start(self, name):
         """Starts or resumes a run; its output goes to the end of a file."""
