@@ -26,5 +26,8 @@ def tqdm(*arguments: Any, disable: bool = False, delay: float = _SECONDS, **opti
         def clear(self, nolock=False):
             """Nothing is on the present line."""
 
+        def moveto(self, n):
+            """Bars share no lines."""
+
     often = dict.fromkeys(("mininterval", "maxinterval"), _SECONDS)
     return LogLines(*arguments, **options | often, delay=delay)
