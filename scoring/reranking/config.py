@@ -23,6 +23,7 @@ from tta.scoring.metrics.normalization import METRIC_NORMALIZATIONS
 from tta.settings import FILES, MODEL, OVERWRITE, Config, Setting, setting
 
 # Suffix of a curve file -> the packages that write it.
+_NOT_HTML = (".txt", ".md", ".csv", ".tsv", ".json", ".jsonl", ".pdf")
 CURVE_FORMATS = {".png": ("matplotlib",), ".svg": ("matplotlib",), ".tsv": ()}
 
 PHRASES_FILE = Setting(
@@ -259,6 +260,8 @@ class RerankConfig(RescoreConfig):
             raise InputError(rule)
         if self.metric == "none" and self.dev_nbest_file is not None:
             raise InputError("tuning on dev_nbest_file needs a metric, not none")
+        if self.report is not None and self.report.endswith(_NOT_HTML):
+            raise InputError(f"report must end in .html, not {self.report!r}")
         if self.curve_file is not None and not self.curve_file.endswith(tuple(CURVE_FORMATS)):
             raise InputError(
                 f"curve_file must end in {', '.join(CURVE_FORMATS)}, not {self.curve_file!r}"

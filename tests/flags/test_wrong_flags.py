@@ -66,6 +66,8 @@ WRONG = {
         ("--model=a --model=b --lm_weight=.1", "comma-separated: got 1 (0.1) for 2"),
         ("--model=a --model=b --lm_weight=.7,.4", "must be between 0 and 1, not 0.7,0.4"),
         ("--curve_file=c.png", "curve_file needs dev_nbest_file"),
+        ("--report=r.txt", "report must end in .html, not 'r.txt'"),
+        ("--report=r.json", "report must end in .html, not 'r.json'"),
         ("--dev_nbest_file=y --curve_file=c.pdf", "curve_file must end in .png, .svg"),
         ("--length_bonus=inf", "length_bonus must be a finite number, not inf"),
         ("--reduction=max", "reduction=max"),
