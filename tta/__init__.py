@@ -104,8 +104,8 @@ def load(
             None is all. TensorFlow ignores it.
         normalizer: "exact": token scores are log-probabilities. "learned": approximately, without
             the sum over the vocabulary. "auto": learned if the model was trained for it.
-        pll_variant: what a piece is predicted from: "original", "within_word_l2r" or "maskless"
-            (docs/scoring.md).
+        pll_variant: what a piece is predicted from: "original", "within_word_l2r", "maskless" or
+            "whole_words" (docs/scoring.md).
         score_boundary_tokens: whether the begin and end tokens count in scores.
         unknown: what a word costs that the vocabulary cannot spell: "price" adds a price for each
             of its characters; "model" is the log-probability of the unknown token alone.

@@ -14,7 +14,7 @@ STRIP_LATIN, KEEP_ACCENTS = "strip_latin", "keep_accents"
 NORMALIZATIONS = (STRIP_LATIN, KEEP_ACCENTS, "bert", "nfkc")
 
 # What a token's score is computed from (docs/scoring.md).
-PllVariant = Literal["original", "within_word_l2r", "maskless"]
+PllVariant = Literal["original", "within_word_l2r", "maskless", "whole_words"]
 PLL_VARIANTS = get_args(PllVariant)
 
 # How a score is normalized: by the sum over the vocabulary, or not at all, by a model that was

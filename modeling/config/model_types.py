@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tta.choices import PLL_VARIANTS
 from tta.errors import InputError
 from tta.registry import Registry, resolve
 
@@ -86,7 +85,7 @@ MODEL_TYPES = Registry(
             "tta.modeling.functions.encoders:encode_transformer",
             ("mlm",),
             "tta.modeling.likelihood:MaskedLikelihood",
-            pll_variants=PLL_VARIANTS,
+            pll_variants=(*_WITHIN_WORDS, "maskless"),
         ),
         "unilm": ModelType(
             "tta.modeling.functions.encoders:encode_autoregressive",

@@ -128,7 +128,8 @@ class EncodeOptions(Config):
         "What the score of a word piece is conditioned on (docs/scoring.md). original: all other "
         "pieces, or the preceding ones for a uniLM. within_word_l2r: the same without the later "
         "pieces of the same word. maskless (biLM and BERT only): all pieces including itself, in "
-        "one pass.",
+        "one pass. whole_words (causal models of transformers only): the preceding ones, and each "
+        "word with the probability that it ends.",
     )
 
     def for_engine(self) -> dict[str, Any]:

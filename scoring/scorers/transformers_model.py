@@ -25,6 +25,8 @@ from tta.scoring.scorers.scorer import Scorer, TokenScores, signature_name
 
 _BATCH_TOKENS = 8192
 _TREE_TOKENS = 512  # of a tree of short texts; of long ones, four times the longest text
+# In place of an id: all tokens that begin a word, as a term or as a divisor.
+_WORD_BEGINS, _WORD_BEGAN = -1, -2
 _ROUNDING = {"float32": 1e-3, "bfloat16": 0.1}  # nats; of a causal model it is 0, but for experts
 
 
@@ -37,7 +39,7 @@ class TransformersModel(Scorer):
 
     Args:
         name: a model directory, or a name on the Hub, as `from_pretrained` takes it.
-        options: `pll_variant` as in docs/scoring.md, for masked models; `precision` float32 or
+        options: `pll_variant` as in docs/scoring.md; `precision` float32 or
             bfloat16; `batch_tokens`; `score_boundary_tokens`: a causal model's end token, a masked
             model's special tokens; `begin_token`, for causal models; `unknown`. A text that is
             longer than the model's input is refused.
@@ -57,6 +59,7 @@ class TransformersModel(Scorer):
         self._given, ends = f"pll:{options.pll_variant}", options.score_boundary_tokens
         self._leading = len(self._tokens.added) if self.is_masked and ends else 0  # scored ones
         self._priced = self._tokens.unknown_id if options.unknown == "price" else None
+        self._begins: Any = None  # [V] bool, tokens that begin words, for "whole_words"
         self._reach = 0  # the most nodes of a tree; 0: no trees
         with one_line(name):
             self._output = self._model.get_output_embeddings()
@@ -68,7 +71,8 @@ class TransformersModel(Scorer):
             if not self.is_masked:
                 self._check_order()
                 begin = "".join(self._reader.convert_ids_to_tokens(self._begin))
-                self._given = f"begin:{signature_name(begin)}"
+                variant = "" if self._begins is None else "pll:whole_words|"
+                self._given = f"{variant}begin:{signature_name(begin)}"
                 self.notes = (f"{self.name}: a text begins with {begin} (--begin_token)",)
 
     def _check(self):
@@ -79,11 +83,14 @@ class TransformersModel(Scorer):
                 raise InputError("a masked model needs a mask token, and its tokenizer has none")
             if variant == "within_word_l2r" and not read.is_fast:
                 raise InputError(f"pll_variant {variant} needs a fast tokenizer")
-            if token is not None:
-                raise InputError("a masked model has no begin_token")
+            if token is not None or variant == "whole_words":
+                name = "begin_token" if token is not None else f"pll_variant {variant}"
+                raise InputError(f"a masked model has no {name}")
             return []
-        if variant != DEFAULTS.pll_variant:
+        if variant not in ("original", "whole_words"):
             raise InputError(f"a causal model has no pll_variant {variant}")
+        if variant == "whole_words":
+            self._begins = self._torch.tensor(self._tokens.begins[: self._size])
         return self._tokens.begin(token)
 
     def _check_order(self):
@@ -158,7 +165,7 @@ class TransformersModel(Scorer):
             for batch in self._batches(rows):
                 for row, scores in zip(batch, self._log_probabilities(batch), strict=True):
                     for (text, place), score in zip(row.places, scores, strict=True):
-                        found[text].log_probabilities[place] = score
+                        found[text].log_probabilities[place] += score
                     bar.update(len(row.targets))
         for number, (text, (_, values)) in enumerate(zip(listed, found, strict=True)):
             if self._priced is not None:
@@ -201,7 +208,23 @@ class TransformersModel(Scorer):
             positions = scored if self.is_masked else [place - 1 for place in scored]
             places = [(number, index) for index in range(len(scored))]
             seen = ids if self.is_masked else ids[:-1]
-            yield Row(seen, [], positions, [ids[p] for p in scored], places)
+            targets = [ids[p] for p in scored]
+            if self._begins is not None:
+                # A word's last token has the probability that it ends there; so its first one must
+                # not have the probability that a word begins.
+                has_end = (
+                    self.options.score_boundary_tokens and self._reader.eos_token_id is not None
+                )
+                begins = [*self._begins[ids].tolist()[scored[0] :], not has_end]
+                for i, place in enumerate(scored):
+                    terms = ((place - 1, _WORD_BEGAN), (place, _WORD_BEGINS))
+                    for (position, target), is_there in zip(terms, begins[i : i + 2], strict=True):
+                        if is_there:
+                            positions.append(position)
+                            targets.append(target)
+                            places.append((number, i))
+                seen = ids
+            yield Row(seen, [], positions, targets, places)
         else:
             by_word = self.options.pll_variant == "within_word_l2r"
             for index, place in enumerate(scored):
@@ -256,7 +279,12 @@ class TransformersModel(Scorer):
                 given = {name: one.to(device) for name, one in given.items()}
                 logits, aims = self._model(**given).logits[0].float(), targets.to(device)
                 total, which = logits.logsumexp(1), which.to(device)
-                found = logits[which, aims] - total[which]
+                found = logits[which, aims.clamp(min=0)] - total[which]
+                if self._begins is not None:
+                    is_begin = self._begins.to(device)
+                    word = (logits[:, : len(is_begin)][:, is_begin].logsumexp(1) - total)[which]
+                    found = torch.where(aims == _WORD_BEGINS, word, found)
+                    found = torch.where(aims == _WORD_BEGAN, -word, found)
                 if self._priced is not None and (is_unknown := aims == self._priced).any():
                     # It counts as no more probable than all known tokens together. Otherwise, a
                     # model that expects it everywhere would prefer what it cannot read.

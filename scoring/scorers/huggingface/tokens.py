@@ -71,6 +71,19 @@ class TextTokens:
         return np.diff(counts, prepend=0)
 
     @cached_property
+    def begins(self) -> list[bool]:
+        """Whether a word, or the end, begins with a token, of each id of the vocabulary.
+
+        Raises InputError if no token has the mark of a blank before it.
+        """
+        tokens = self._read.convert_ids_to_tokens(range(len(self._read)))
+        found = [str(one).startswith(("Ġ", "▁")) for one in tokens]
+        if not any(found):
+            raise InputError("whole_words needs a tokenizer whose tokens say where words begin")
+        special = set(self._read.all_special_tokens)
+        return [is_begin or one in special for is_begin, one in zip(found, tokens, strict=True)]
+
+    @cached_property
     def unknown_id(self) -> int | None:
         """The id of the unknown token, None if there is none: as in GPT-2, which spells all."""
         unknown = self._read.unk_token_id

@@ -233,3 +233,39 @@ def test_packages_that_are_missing_or_old_are_one_line(directories, monkeypatch,
         InputError, match=rf"needs {package} \d\.\d+ or later, not 1.9.0: pip install"
     ):
         TransformersModel(directories["gpt2"])
+
+
+@pytest.mark.parametrize("ends", [False, True])
+def test_whole_words_have_the_probability_that_they_end(directories, ends):
+    """Pimentel and Meister 2024: p(word) p(a word begins after it) / p(a word begins before it)."""
+    directory = directories["gpt2"]
+    read = transformers.AutoTokenizer.from_pretrained(directory, trust_remote_code=False)
+    model = transformers.AutoModelForCausalLM.from_pretrained(
+        directory, trust_remote_code=False
+    ).eval()
+    names = read.convert_ids_to_tokens(range(len(read)))
+    begins = [name[0] == "Ġ" or name == read.eos_token for name in names]
+    lm = tta.load(
+        f"transformers:{directory}", pll_variant="whole_words", score_boundary_tokens=ends
+    )
+    for text, (_, values) in zip(TEXTS, lm.score_tokens(TEXTS), strict=True):
+        ids = [read.bos_token_id, *read(text)["input_ids"], *[read.eos_token_id] * ends]
+        with torch.no_grad():
+            chances = model(torch.tensor([ids])).logits[0].log_softmax(-1).double()
+        begin = chances[:, : len(names)][:, begins].logsumexp(1).tolist()
+        expected = []
+        for place in range(1, len(ids)):
+            value = float(chances[place - 1, ids[place]])
+            value -= begin[place - 1] if begins[ids[place]] else 0
+            is_last = place + 1 == len(ids)
+            goes_on = ends if is_last else not begins[ids[place + 1]]
+            expected.append(value + (0 if goes_on else begin[place]))
+        np.testing.assert_allclose(values, expected, atol=1e-4)
+    assert "|pll:whole_words|begin:" in lm.signature
+
+
+def test_whole_words_need_a_causal_model_with_marks(directories, tmp_path):
+    with pytest.raises(InputError, match="a masked model has no pll_variant whole_words"):
+        tta.load(f"transformers:{directories['roberta']}", pll_variant="whole_words")
+    with pytest.raises(InputError, match="pll_variant must be original or within_word_l2r"):
+        tta.load(pll_variant="whole_words").score(["a"])
