@@ -6,6 +6,7 @@ Text and Parquet are scored in turns, so that both see the same machine. The cac
 the lists of Arctic in $TTA_DATA.
 """
 
+import argparse
 import json
 import os
 import random
@@ -129,15 +130,20 @@ def measure_cache(folder):
         print(f"tta rerank {' '.join(flags)}: {time.perf_counter() - begin:.1f} s", flush=True)
 
 
+PARTS = {
+    "time": measure_time,
+    "memory": measure_memory,
+    "kill": measure_kills,
+    "cache": measure_cache,
+}
+
 if __name__ == "__main__":
-    folder = Path(sys.argv[1])
-    folder.mkdir(parents=True, exist_ok=True)
-    wanted = sys.argv[2:] or ["time", "memory", "kill", "cache"]
-    parts = {
-        "time": measure_time,
-        "memory": measure_memory,
-        "kill": measure_kills,
-        "cache": measure_cache,
-    }
-    for name in wanted:
-        parts[name](folder)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("folder", type=Path, help="where files are written")
+    parser.add_argument("parts", nargs="*", choices=PARTS, default=[*PARTS])
+    arguments = parser.parse_args()
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+    for name in arguments.parts:
+        PARTS[name](arguments.folder)
