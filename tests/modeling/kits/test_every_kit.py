@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from tests.modeling.tiny import batch, tiny_model
+from tests.modeling.tiny import batch, of_core, tiny_model
 from tta.modeling.config.model_types import MODEL_TYPES
 from tta.modeling.config.weights import named
 from tta.modeling.functions.encoders import optional_inputs
@@ -23,7 +23,13 @@ FAMILIES = {
     "unilm": {"hidden_act": "relu"},
     "cloze": {"num_tower_layers": 2, "norm_first": True, "max_relative_distance": 3},
 }
+HIDE_THEMSELVES = {"tta", "cloze"}  # whose tokens do not see themselves
 WORDS = np.array([[0, 1, 1, 2, 3, 3, 4]] * 2, np.int32)
+
+
+def test_every_family_has_a_row():
+    encoders = {name for name in of_core(MODEL_TYPES) if MODEL_TYPES[name].encoder}
+    assert encoders == set(FAMILIES)
 
 
 def keras_states(model, encode):
@@ -87,7 +93,7 @@ def test_the_states_are_the_same_and_no_token_is_in_its_own(family, states_of):
         other = inputs["input_ids"].copy()
         other[:, i] = (other[:, i] + 1) % 23
         changed = states(**inputs | {"input_ids": other})
-        hides_itself = family in ("tta", "cloze")
+        hides_itself = family in HIDE_THEMSELVES
         assert (changed[0, i] == found[0, i]).all() == hides_itself
         assert (changed[0] != found[0]).any()
 

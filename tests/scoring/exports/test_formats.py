@@ -17,12 +17,10 @@ from tests.tiny import of_family, write_model_directory
 from tta.data.vocabulary.word_pieces import Vocabulary
 from tta.errors import InputError
 from tta.scoring.exports import formats
-from tta.scoring.exports.config import ExportConfig
 from tta.scoring.exports.formats import export_folder
 from tta.scoring.scorers.inference.batches import pad
 from tta.scoring.scorers.pooling import fit_pooling
 from tta.scoring.scorers.scorer import Scorer
-from tta.settings import fields
 
 pytestmark = pytest.mark.tensorflow
 
@@ -267,12 +265,6 @@ def test_the_token_table_is_written_once(models, tmp_path):
     folder = exported(models["tta"], tmp_path / "out", "onnx")
     size = sum(4 * array.size for array in models["tta"].engine.weights().values())
     assert size <= (folder / "weights.bin").stat().st_size < 1.2 * size
-
-
-def test_help_says_what_every_format_is():
-    (field,) = (one for one in fields(ExportConfig) if one.name == "format")
-    for name in formats.EXPORTS:
-        assert f"{name}: " in field.setting.help, name
 
 
 def test_exports_need_no_tensorflow(models, tmp_path):
