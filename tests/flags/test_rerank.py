@@ -480,7 +480,7 @@ def test_model_none_loads_no_model(nbest, dev):
         (LISTS, {"scores_file": "missing/scores"}, "missing/scores: no such folder"),
         (LISTS, {"output_file": "a", "scores_file": "./a"}, "a: two outputs have the same name"),
         (LISTS, {"output_file": "-", "scores_file": "-"}, "-: two outputs have the same name"),
-        (LISTS, {"report": "lists.json"}, "lists.json: exists; pass --overwrite"),
+        (LISTS, {"scores_file": "lists.json"}, "lists.json: exists; pass --overwrite"),
         (LISTS, {"report": "missing/page.html"}, "missing/page.html: no such folder"),
         (LISTS, {"report": "a", "output_file": "a"}, "a: two outputs have the same name"),
         (LISTS, {"curve_file": "no/c.png", **DEV}, "no/c.png: no such folder"),
