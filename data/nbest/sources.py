@@ -50,7 +50,7 @@ def iter_lists(
     collector, options = ListCollector(partial_references), (score_file, beam_size)
     with located(path=shown_path(path)):
         is_folder = opener is open and str(path) != STANDARD_STREAM and os.path.isdir(path)
-        if is_folder and not is_parquet(path):
+        if is_folder and not is_parquet(str(path)):
             yield from _read_folder(Path(path), format, options, collector)
             return
         if format and load_format(format).is_folder:
