@@ -68,7 +68,8 @@ def calibrate_trained(directory: Path, batches: Iterable[Mapping[str, Any]]) -> 
         return
     given = ((np.asarray(one[name]) for name in ("input_ids", "padding_mask")) for one in batches)
     pairs = chain.from_iterable(zip(ids, mask, strict=True) for ids, mask in given)
-    rows = (row[is_real].astype(np.int32) for row, is_real in pairs)
+    # Batches of one shape are filled up with empty rows.
+    rows = (row[is_real].astype(np.int32) for row, is_real in pairs if is_real.any())
     write_light(directory, list(islice(rows, NUM_SENTENCES)))
 
 
