@@ -4,8 +4,8 @@
 
 - Neighbours: four clients that send one text of 20 words after the other, alone and beside two that
   send 24,000 words again and again; one of these leaves after 0.3 s each time.
-- Slow readers: 20 clients that never read an answer of some megabytes: the memory, and after which
-  time their connections end.
+- Slow readers: 20 clients that never read an answer of some megabytes: how much more memory than 20
+  that do, and after which time their connections end.
 - Many requests: the memory after 2,000 and after 20,000 requests of eight clients.
 """
 
@@ -87,7 +87,7 @@ def neighbours(count: int) -> dict[str, Any]:
 
 
 def slow_readers(count: int) -> dict[str, Any]:
-    """The memory that clients hold who do not read, and when their connections end."""
+    """How much more memory clients hold who do not read, and when their connections end."""
     data = request("/v1/embeddings", {"input": make_texts(1000)})
 
     async def whole(port):
@@ -122,8 +122,16 @@ def slow_readers(count: int) -> dict[str, Any]:
         def memory():
             return state(server.pid, address)["memory_mb"]
 
-        size = [asyncio.run(whole(port)) for _ in range(4)][-1]
-        before = memory()
+        async def read_by_all():
+            """The largest answer, and the most memory while as many clients read theirs."""
+            reads = asyncio.gather(*(whole(port) for _ in range(count)))
+            most = memory()
+            while not reads.done():
+                await asyncio.sleep(0.5)
+                most = max(most, memory())
+            return max(await reads), most
+
+        size, before = asyncio.run(read_by_all())
         most, seconds = asyncio.run(unread(port, memory))
     return {"answer_mb": size / 1e6, "before_mb": before, "grows_mb": most - before, "s": seconds}
 
