@@ -39,10 +39,10 @@ class TransformersModel(Scorer):
 
     Args:
         name: a model directory, or a name on the Hub, as `from_pretrained` takes it.
-        options: `pll_variant` as in docs/scoring.md; `precision` float32 or
-            bfloat16; `batch_tokens`; `score_boundary_tokens`: a causal model's end token, a masked
-            model's special tokens; `begin_token`, for causal models; `unknown`. A text that is
-            longer than the model's input is refused.
+        options: `pll_variant` as in docs/scoring.md; `precision` float32 or bfloat16;
+            `batch_tokens`; `score_boundary_tokens`: a causal model's end token, a masked model's
+            special tokens; `begin_token`, for causal models; `unknown`. A text that is longer than
+            the model's input is refused.
 
     Raises:
         InputError: a package is missing or too old, there is no such model, it lacks weights, it is
@@ -210,19 +210,10 @@ class TransformersModel(Scorer):
             seen = ids if self.is_masked else ids[:-1]
             targets = [ids[p] for p in scored]
             if self._begins is not None:
-                # A word's last token has the probability that it ends there; so its first one must
-                # not have the probability that a word begins.
-                has_end = (
-                    self.options.score_boundary_tokens and self._reader.eos_token_id is not None
-                )
-                begins = [*self._begins[ids].tolist()[scored[0] :], not has_end]
-                for i, place in enumerate(scored):
-                    terms = ((place - 1, _WORD_BEGAN), (place, _WORD_BEGINS))
-                    for (position, target), is_there in zip(terms, begins[i : i + 2], strict=True):
-                        if is_there:
-                            positions.append(position)
-                            targets.append(target)
-                            places.append((number, i))
+                for position, target, index in self._word_terms(ids, scored):
+                    positions.append(position)
+                    targets.append(target)
+                    places.append((number, index))
                 seen = ids
             yield Row(seen, [], positions, targets, places)
         else:
@@ -234,6 +225,20 @@ class TransformersModel(Scorer):
                     hidden |= {other for other in later if words[other] == words[place]}
                 seen = [self._reader.mask_token_id if p in hidden else i for p, i in enumerate(ids)]
                 yield Row(seen, [], [place], [ids[place]], [(number, index)])
+
+    def _word_terms(self, ids, scored) -> Iterator[tuple[int, int, int]]:
+        """(position, target, index of the token) of what whole words add to scores of tokens.
+
+        A word's last token has the probability that the word ends there. So the first one of the
+        next word must not have the probability that a word begins.
+        """
+        has_end = self.options.score_boundary_tokens and self._reader.eos_token_id is not None
+        begins = [*self._begins[ids].tolist()[scored[0] :], not has_end]
+        for index, place in enumerate(scored):
+            if begins[index]:
+                yield place - 1, _WORD_BEGAN, index
+            if begins[index + 1]:
+                yield place, _WORD_BEGINS, index
 
     def _batches(self, rows: Sequence[Row]) -> Iterator[list[Row]]:
         """Rows of similar length, the longest first, and trees of those that are short enough."""
