@@ -1,7 +1,6 @@
 """The error for bad input: something that the user can fix, described in one line."""
 
 import contextlib
-import difflib
 import reprlib
 import shlex
 from collections.abc import Callable, Iterable, Iterator
@@ -70,6 +69,8 @@ def install(extra: str = "train") -> str:
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """The end of an error about an unknown name: the known one that is most like it, or ""."""
+    import difflib
+
     spelled = {one.lower(): one for one in known}
     close = difflib.get_close_matches(name.lower(), spelled, 1)
     return "".join(f"; did you mean {spelled[one]}?" for one in close)

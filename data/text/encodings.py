@@ -58,7 +58,7 @@ def check_line(
     if b"\r" in raw and raw.rstrip(b"\r\n").count(b"\r") > may_have_return:
         rule = "lines end in a carriage return alone, as on old Macs: tr '\\r' '\\n' converts them"
         raise InputError(rule, path, number)
-    return _UTF8_MARKS.sub(b"", raw)
+    return _UTF8_MARKS.sub(b"", raw) if raw.startswith(codecs.BOM_UTF8) else raw
 
 
 def _wide_encoding(head):

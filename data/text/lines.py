@@ -60,11 +60,13 @@ def _decoded(stream, shown, max_bytes, strip, may_be_empty):
     try:
         while raw := stream.readline(max_bytes + 1):
             number += 1
-            first = number == 1
-            raw = check_first_line(raw, shown) if first else check_line(raw, shown, number)
+            if number == 1:
+                raw = check_first_line(raw, shown)
+            elif not raw.isascii() or b"\r" in raw:
+                raw = check_line(raw, shown, number)
             if len(raw) > max_bytes:
                 raise InputError(f"a line is longer than {max_bytes:,} bytes", shown, number)
-            line = raw.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
+            line = raw.decode().removesuffix("\n").removesuffix("\r")
             if strip:
                 line = line.strip()
             if line or not strip:

@@ -26,7 +26,6 @@ class SpellingCosts:
 
     def __init__(self, tokenizer: AnyTokenizer, letter_price: float):
         self._tokenizer = tokenizer
-        self._letters = tokenizer.vocabulary.letters
         self._letter_price = letter_price
         self._of_word = lru_cache(1 << 16)(self._cost)
 
@@ -39,14 +38,14 @@ class SpellingCosts:
 
         Characters of C or more cost as much as the last. Padding and blanks cost nothing.
         """
-        codes = [ord(letter) for letter in self._letters]
+        codes = [ord(letter) for letter in self._tokenizer.vocabulary.letters]
         prices = np.full(max([*codes, ord(" ")]) + 2, UNSEEN_CHARACTER_PRICE, np.float32)
         prices[codes] = self._letter_price
         prices[[0, ord(" ")]] = 0.0
         return prices
 
     def _cost(self, word):
-        return spelling_cost(word, self._letters, self._letter_price)
+        return spelling_cost(word, self._tokenizer.vocabulary.letters, self._letter_price)
 
 
 def spelling_cost(word: str, letters: Collection[str], letter_price: float) -> float:

@@ -100,6 +100,12 @@ class Vocabulary(TokenFile):
         object.__setattr__(self, "tokens", tuple(self.tokens))
         if not self.tokens:
             raise InputError("a vocabulary needs its special tokens; this one is empty", self.path)
+        if "" in self.ids or len(self.ids) < len(self) or _BLANK.search("".join(self.tokens)):
+            self._refuse()
+        _ = self._special_ids  # A missing special token is an error now, not at first use.
+
+    def _refuse(self):
+        """Raises the error of the first token that cannot be one."""
         first_line = {}
         for line, token in enumerate(self.tokens, start=1):
             rule = None
@@ -112,7 +118,6 @@ class Vocabulary(TokenFile):
             if rule:
                 raise InputError(rule, self.path, line)
             first_line[token] = line
-        _ = self._special_ids  # A missing special token is an error now, not at first use.
 
     @classmethod
     def from_file(cls, path: Path | str, opener: Callable[..., Any] = open) -> "Vocabulary":

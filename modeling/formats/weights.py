@@ -147,7 +147,8 @@ def _indexed(path, index):
     """{name: array} and fingerprints of a file; None if the index is that of another."""
     check_regular(path)
     try:
-        content, (crc, arrays, fingerprints) = Path(path).read_bytes(), json.loads(index.tobytes())
+        content = np.memmap(path, mode="r")
+        crc, arrays, fingerprints = json.loads(index.tobytes())
         if zlib.crc32(content) == crc:
             return {name: _from_chunks(content, *one) for name, one in arrays.items()}, fingerprints
     except (OSError, LookupError, ValueError, TypeError):

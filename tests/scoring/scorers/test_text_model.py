@@ -376,7 +376,7 @@ def test_one_string_is_not_a_list(lm):
         ),
         (
             lambda lm: tta.load(pll_variant="masked"),
-            "pll_variant must be original or within_word_l2r or maskless or whole_words, not 'masked'",
+            "or within_word_l2r or maskless or whole_words, not 'masked'",
         ),
         (lambda lm: tta.load(precision="int4"), "not 'int4'"),
     ],
