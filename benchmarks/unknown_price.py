@@ -33,7 +33,7 @@ class PriceConfig(Config):
 
 
 def letter_price(lm, lines: list[str], num_scored: int) -> tuple[float, int]:
-    """The nats per character of words that occur once, and the number of these words."""
+    """The nats per character of words that occur once, NaN without any, and their number."""
     counts = Counter(word for line in lines for word in _words(line))
     scored = lines[:: max(1, len(lines) // num_scored)][:num_scored]
     nats = letters = words = 0
@@ -41,11 +41,11 @@ def letter_price(lm, lines: list[str], num_scored: int) -> tuple[float, int]:
         for word, score in _joined(tokens, scores):
             if word.isalpha() and counts[word] == 1:
                 nats, letters, words = nats - score, letters + len(word), words + 1
-    return nats / letters, words
+    return nats / letters if letters else math.nan, words
 
 
 def character_price(tokenizer, lines: list[str]) -> tuple[float, int]:
-    """The nats per character that no piece has, and the number of these characters."""
+    """The nats per character that no piece has, NaN without any, and the number of these."""
     letters = tokenizer.vocabulary.letters
     known, coded = (
         Counter(
@@ -58,6 +58,8 @@ def character_price(tokenizer, lines: list[str]) -> tuple[float, int]:
         for half in _halves(lines)
     )
     total = coded.total()
+    if not (total and known):
+        return math.nan, total
     prices = [
         -sum(
             count * math.log(share / UNICODE + (1 - share) * known[character] / known.total())
