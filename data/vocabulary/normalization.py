@@ -7,6 +7,7 @@ from tokenizers import Regex, normalizers
 from tokenizers.normalizers import NFC, NFD, BertNormalizer, Normalizer, Replace
 
 from tta.choices import KEEP_ACCENTS, STRIP_LATIN
+from tta.errors import InputError
 
 # In other scripts, such as those of Hindi, Thai and Arabic, marks are vowels or parts of letters.
 _ACCENTS, _MARKS = r"(?<=[\p{Latin}\p{Greek}])\p{Inherited}+", r"\p{Mn}+"
@@ -73,3 +74,15 @@ def _folded(character):
         text = unicodedata.normalize("NFKC", text.casefold())
     parts = unicodedata.normalize("NFD", text)
     return "".join(part for part in parts if unicodedata.category(part) != "Mn")
+
+
+def as_text(text: str | bytes) -> str:
+    """A text, str or UTF-8, as str; raises InputError if it is not valid Unicode."""
+    try:
+        if isinstance(text, bytes):
+            return text.decode()
+        if not text.isascii():
+            text.encode()
+    except UnicodeError:
+        raise InputError(f"not valid Unicode: {text!r}") from None
+    return text

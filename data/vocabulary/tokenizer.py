@@ -10,9 +10,8 @@ from tokenizers.models import WordPiece
 from tokenizers.normalizers import Normalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 
-from tta.data.vocabulary.normalization import FoldedCharacters, bert_normalizer
+from tta.data.vocabulary.normalization import FoldedCharacters, as_text, bert_normalizer
 from tta.data.vocabulary.word_pieces import Vocabulary
-from tta.data.vocabulary.word_tokenizer import as_text
 from tta.errors import InputError
 
 # A sign of ASCII, or a run of other characters without blanks of ASCII. BERT splits text at all of

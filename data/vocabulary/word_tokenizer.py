@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 
-from tta.data.vocabulary.normalization import accent_normalizer
+from tta.data.vocabulary.normalization import accent_normalizer, as_text
 from tta.data.vocabulary.words import WordVocabulary
 from tta.errors import InputError
 
@@ -180,15 +180,3 @@ class _NewWords:
             self._next = self._first if self._next > _MAX_ID else self._next + 1
         self._next += 1
         return self._next - 1
-
-
-def as_text(text: str | bytes) -> str:
-    """A text, str or UTF-8, as str; raises InputError if it is not valid Unicode."""
-    try:
-        if isinstance(text, bytes):
-            return text.decode()
-        if not text.isascii():
-            text.encode()
-    except UnicodeError:
-        raise InputError(f"not valid Unicode: {text!r}") from None
-    return text

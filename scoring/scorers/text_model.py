@@ -5,7 +5,7 @@ N sentences, D vector size. What a network computes comes from an engine (`tta.s
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from functools import cached_property, partial
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar
@@ -276,8 +276,7 @@ class TextModel(TextVectors):
         if self.options.unknown != "price" or not self.gives_log_probabilities:
             yield from results
             return
-        costs = SpellingCosts(self.text_tokenizer, self.config.unknown_price)
-        unk_id = self.tokenizer.vocabulary.unk_id
+        unk_id = self.text_tokenizer.vocabulary.unk_id
         left = {}  # index of a text -> the costs of its unknown words in the windows to come
         for batch, scores in results:
             rows, columns = np.nonzero(batch.keep & (batch.input_ids == unk_id))
@@ -286,9 +285,13 @@ class TextModel(TextVectors):
             for row, column in zip(rows, columns, strict=True):
                 index = batch.text_index[row]
                 if index not in left:
-                    left[index] = iter(costs.of_text(texts[index]))
+                    left[index] = iter(self._costs.of_text(texts[index]))
                 scores[row, column] -= next(left[index])
             yield batch, scores
+
+    @cached_property
+    def _costs(self) -> SpellingCosts:
+        return SpellingCosts(self.text_tokenizer, self.config.unknown_price)
 
     def _tokens(self, results: Results, size: int) -> list[TokenScores]:
         """From (batch, scores [B, T]) to a list of `TokenScores`, one per text."""

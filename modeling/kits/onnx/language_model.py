@@ -6,6 +6,7 @@ B batch, T tokens, D hidden size. Every graph reads "input_ids" [B, T] int32 and
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -54,7 +55,7 @@ class Network:
     def __post_init__(self):
         check_variant(self.config.model_type, self.pll_variant)
 
-    @property
+    @cached_property
     def masks_tokens(self) -> bool:
         """As `ModelType.masks_tokens`, for the variant."""
         return MODEL_TYPES.load(self.config.model_type).masks_tokens(self.pll_variant)
@@ -98,7 +99,7 @@ class Network:
         found = self._encode(k, w.of("encoder"), self.config, ids, mask)
         return w.graph.output("embeddings", found["embedding_output"])
 
-    @property
+    @cached_property
     def towers(self) -> list[str]:
         """The towers of the encoder whose states sentences share: "forward", "backward"."""
         names = optional_inputs(self._encode) if self.is_shared else ()
