@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from tta.data.nbest.lists import Hypothesis, ListCollector, parse_number, parse_score, stem
+from tta.data.text.tables import is_number
 from tta.errors import InputError, shown
 
 # The names of each kind, for all readers. Case, blanks, `_` and `-` do not matter: `uttID` is
@@ -223,10 +224,7 @@ def _plain(name):
 def _is_number(name, value):
     if not isinstance(value, str):
         return isinstance(value, (int, float)) and not isinstance(value, bool)
-    try:
-        float(value)
-    except ValueError:
-        if name.lower().endswith("score"):
-            raise InputError(f"expected a number as {shown(name)}, got {shown(value)}") from None
-        return False
-    return True
+    found = is_number(value)
+    if not found and name.lower().endswith("score"):
+        raise InputError(f"expected a number as {shown(name)}, got {shown(value)}")
+    return found

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tta.data.nbest.lists import stem
-from tta.data.nbest.reference_layouts import Kind, Reference, are_numbered, parse_references
+from tta.data.nbest.reference_layouts import Reference, are_numbered, parse_references
 from tta.data.text.lines import iter_lines
 from tta.errors import InputError, located, shown
 
@@ -52,14 +52,13 @@ def _of_folder(folder) -> Iterator[Reference]:
 
 
 def _matched(lines, ids, partial) -> list[str | None]:
-    kind, references = parse_references(lines, ids)
-    if kind is Kind.FILES:  # names of audio files, which may be the ids
-        keys = {reference.key for reference in references}
+    references = parse_references(lines, ids)
+    keys = {reference.key for reference in references}
+    is_ordered = not references or references[0].key is None
+    if not is_ordered and references[0].is_file:  # names of audio files, which may be the ids
         by_id = not are_numbered(ids, "") and keys.issuperset(ids)
-        kind = Kind.ORDERED if not by_id and are_numbered(ids) else Kind.KEYED
-    if kind is Kind.ORDERED:
-        return _in_order(references, ids)
-    return _by_id(references, ids, partial)
+        is_ordered = not by_id and are_numbered(ids)
+    return _in_order(references, ids) if is_ordered else _by_id(references, ids, partial)
 
 
 def _in_order(references, ids) -> list[str | None]:

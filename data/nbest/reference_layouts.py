@@ -11,7 +11,6 @@ utt1-0:<TAB>ref=['the', 'cat']             icefall's recogs, with a line `hyp=` 
 """
 
 import ast
-import enum
 import html
 import re
 from collections.abc import Collection, Iterator, Sequence
@@ -48,49 +47,48 @@ _OTHERS = {
 _JSON = re.compile(r'\s*(\{\s*("|$|\})|\[\s*([\[{"]|$))')
 
 
-class Kind(enum.Enum):
-    """How references find their lists: by their ids, by the names of files, or in order."""
-
-    KEYED = enum.auto()
-    FILES = enum.auto()
-    ORDERED = enum.auto()
-
-
 @dataclass(frozen=True)
 class Reference:
-    """The reference of one list. `key` is the id in the file, if it has ids; `line` its line."""
+    """The reference of one list.
+
+    Attributes:
+        key: the id in the file, or the name of a recording; None if references are in the order of
+            their lists.
+        line: its line.
+        is_file: whether `key` is the name of a recording.
+    """
 
     text: str
     key: str | None = None
     line: int | None = None
+    is_file: bool = False
 
 
-def parse_references(lines: Sequence[str], ids: Collection[str]) -> tuple[Kind, list[Reference]]:
+def parse_references(lines: Sequence[str], ids: Collection[str]) -> list[Reference]:
     """Reads the lines of a reference file for lists with these ids, in any layout of this module.
 
-    Raises InputError if the file is malformed, in a layout that holds no references, or a reference
-    has several readings (see `check_readings`).
+    Either all references have a key or none. Raises InputError if the file is malformed, in a
+    layout that holds no references, or a reference has several readings (see `check_readings`).
     """
-    kind, references, is_for_sclite = _parse(lines, ids)
+    references, is_for_sclite = _parse(lines, frozenset(ids))
     for one in references:
         with located(line=one.line):
             check_readings(one.text, is_for_sclite)
-    return kind, references
+    return references
 
 
-def _parse(lines, ids):
-    """How references find their lists, the references, and whether they are in sclite's layouts."""
+def _parse(lines, ids) -> tuple[list[Reference], bool]:
+    """The references, and whether they are in sclite's layouts."""
     rows = [(n, line.strip()) for n, line in enumerate(lines, 1)]
     filled = [(n, row) for n, row in rows if row and not row.startswith(";;")]
     texts = [row for _, row in filled]
     first = texts[0] if texts else ""
     if re.match(r"<[?!a-zA-Z]", first) and not _MARKED.fullmatch(first):
-        return Kind.ORDERED, _segments("\n".join(lines)), False
+        return _segments("\n".join(lines)), False
     if _JSON.match(first):
-        return *_objects("\n".join(lines), ids), False
+        return _objects("\n".join(lines), ids), False
     if texts and all(map(_RECOG.fullmatch, texts)):
-        found = list(_recogs(filled, ids))
-        return Kind.KEYED if found and found[0].key else Kind.ORDERED, found, False
+        return list(_recogs(filled, ids)), False
     for start, name in _OTHERS.items():
         if first.startswith(start):
             raise InputError(f"this is {name}: expected one reference per line")
@@ -99,20 +97,20 @@ def _parse(lines, ids):
     if all(map(_STM.fullmatch, texts)):
         found = list(_stm(filled))
         keys = {one.key for one in found}
-        is_keyed = len(keys) == len(found) and keys.issuperset(ids)
-        return Kind.KEYED if is_keyed else Kind.ORDERED, found, True
+        if len(keys) < len(found) or not keys.issuperset(ids):
+            found = [Reference(one.text, None, one.line) for one in found]
+        return found, True
     if all(map(_CTM.fullmatch, texts)) and texts:
         raise InputError("this is a CTM, with one word per line: expected one reference per line")
     audio = [match for row in texts if (match := _AUDIO.fullmatch(row))]
     if texts and len(audio) == len(texts):
         found = zip(filled, audio, strict=True)
-        return Kind.FILES, [Reference(m[2] or "", m[1], n) for (n, _), m in found], False
-    ids = frozenset(ids)
-    lengths = {len(one) for one in ids}
-    if trn := _trn(filled, ids, lengths):
-        return Kind.KEYED, trn, True
-    if table := _table([(n, lines[n - 1]) for n, row in filled], ids):
-        return *table, False
+        return [Reference(m[2] or "", m[1], n, is_file=True) for (n, _), m in found], False
+    if trn := _trn(filled, ids):
+        return trn, True
+    table = _table([(n, lines[n - 1]) for n, row in filled], ids)
+    if table is not None:
+        return table, False
     keyed = [row.split(maxsplit=1) for row in texts]
     first_words = {words[0] for words in keyed}
     starts = {re.split(r"[\s,;:|]", row, maxsplit=1)[0].strip('"') for row in texts}
@@ -128,22 +126,16 @@ def _parse(lines, ids):
         or 2 * num_ours > len(keyed)
         or (len(first_words) == len(rows) and all(re.search("[0-9]", w) for w in first_words))
     ):
-        return (
-            Kind.KEYED,
-            [
-                Reference("".join(text), key, n)
-                for (n, _), (key, *text) in zip(filled, keyed, strict=True)
-            ],
-            False,
-        )
-    return Kind.ORDERED, [Reference(row, None, n) for n, row in rows], False
+        found = zip(filled, keyed, strict=True)
+        return [Reference("".join(text), key, n) for (n, _), (key, *text) in found], False
+    return [Reference(row, None, n) for n, row in rows], False
 
 
 def _recogs(rows, ids) -> Iterator[Reference]:
     """The references of icefall's recogs. The id of a cut is that of its utterance and a number."""
     found = [(number, *match.groups()) for number, row in rows if (match := _RECOG.fullmatch(row))]
     keys = {key for _, key, *_ in found if key}
-    is_cut = not keys & set(ids)
+    is_cut = not keys & ids
     for number, key, kind, value in found:
         if kind == "ref":
             try:
@@ -156,11 +148,9 @@ def _recogs(rows, ids) -> Iterator[Reference]:
             yield Reference(text, key and (re.sub("-[0-9]+$", "", key) if is_cut else key), number)
 
 
-def _trn(rows, ids, lengths) -> list[Reference]:
-    """The references of a trn file, or none if the rows are none. A sentence may end in brackets.
-
-    `lengths` are those of the ids.
-    """
+def _trn(rows, ids) -> list[Reference]:
+    """The references of a trn file, or none if it is no such file. Words may have brackets."""
+    lengths = {len(one) for one in ids}
     matches = [_TRN.fullmatch(row) for _, row in rows]
     keys = [match and _without_speaker(match[2], ids, lengths) for match in matches]
     are_ours = 2 * sum(key in ids for key in keys) > len(rows)
@@ -240,14 +230,14 @@ def _unescaped(text):
         raise InputError(f"a malformed character reference in {shown(text)}") from None
 
 
-def _objects(text, ids) -> tuple[Kind, list[Reference]]:
+def _objects(text, ids) -> list[Reference]:
     """Objects with a text and an id or a file, or one object of {id: text}."""
     values = [(value, line) for value, line, _ in iter_json(text)]
     if len(values) == 1 and isinstance(values[0][0], dict):
         document = values[0][0]
         if document and all(isinstance(value, str) for value in document.values()):
             if not named(document, _TEXTS):
-                return Kind.KEYED, [Reference(t.strip(), key) for key, t in document.items()]
+                return [Reference(t.strip(), key) for key, t in document.items()]
         elif document and all(isinstance(value, dict) for value in document.values()):
             values = [({"id": key, **value}, None) for key, value in document.items()]
     elif len(values) == 1 and isinstance(values[0][0], list):
@@ -265,29 +255,27 @@ def _objects(text, ids) -> tuple[Kind, list[Reference]]:
     return _with_keys(rows, ids)
 
 
-def _with_keys(rows, ids) -> tuple[Kind, list[Reference]]:
-    """How references find their lists, from the named fields, text and line of each.
+def _with_keys(rows, ids) -> list[Reference]:
+    """The references, from the named fields, text and line of each.
 
     Of several ids, that of all lists counts, else the first one.
     """
     found = [id_of(fields) for fields, *_ in rows]
-    wanted = set(ids)
-    if not wanted.issubset(str(key) for key, _ in found):
+    if not ids.issubset(str(key) for key, _ in found):
         for name in (*IDS, *RECORDINGS):
             named_so = [(named(fields, [name]), fields) for fields, *_ in rows]
             keys = [id_of({key: fields[key]}) for key, fields in named_so if key is not None]
-            if keys and wanted.issubset(str(key) for key, _ in keys):
+            if keys and ids.issubset(str(key) for key, _ in keys):
                 found = keys if len(keys) == len(rows) else found
                 break
         else:
-            found = _other_ids([fields for fields, *_ in rows], wanted) or found
+            found = _other_ids([fields for fields, *_ in rows], ids) or found
     kinds = {None if key is None else is_recording for key, is_recording in found}
     if len(kinds) > 1:
         raise InputError("some references have an id and others have none")
-    kind = {None: Kind.ORDERED, True: Kind.FILES, False: Kind.KEYED}[kinds.pop() if kinds else None]
-    return kind, [
-        Reference(text, None if key is None else str(key), line)
-        for (_, text, line), (key, _) in zip(rows, found, strict=True)
+    return [
+        Reference(text, None if key is None else str(key), line, is_recording)
+        for (_, text, line), (key, is_recording) in zip(rows, found, strict=True)
     ]
 
 
@@ -316,14 +304,14 @@ def _leaves(fields, path=()) -> Iterator[tuple[tuple[str, ...], str]]:
             yield (*path, key), str(value)
 
 
-def _table(rows, ids) -> tuple[Kind, list[Reference]] | None:
+def _table(rows, ids) -> list[Reference] | None:
     """Reads a table, or returns None if the rows are none."""
     if len(rows) == len(ids) + 1 and named([rows[0][1].strip().strip('"')], _TEXTS):
         split = [_split(row, ",") for _, row in rows[1:]]
         if any(len(fields) != 1 for fields in split):  # lines with commas, and no quotes
             split = [[row.strip()] for _, row in rows[1:]]
         found = zip(rows[1:], split, strict=True)
-        return Kind.ORDERED, [Reference(fields[0], None, n) for (n, _), fields in found]
+        return [Reference(fields[0], None, n) for (n, _), fields in found]
     for delimiter, name in {"\t": "tabs", ",": "commas", "|": "|"}.items():
         split = [_split(row, delimiter) for _, row in rows]
         widths = {len(fields) for fields in split}
@@ -332,15 +320,15 @@ def _table(rows, ids) -> tuple[Kind, list[Reference]] | None:
         header = dict.fromkeys(split[0])
         values = [dict(zip(split[0], fields, strict=True)) for fields in split[1:]]
         is_header = named(header, _TEXTS) and (
-            named(header, (*IDS, *RECORDINGS)) or _other_ids(values, set(ids))
+            named(header, (*IDS, *RECORDINGS)) or _other_ids(values, ids)
         )
-        if is_header and not set(split[0]) & set(ids):
+        if is_header and not ids.intersection(split[0]):
             texts = [one[named(one, _TEXTS) or ""].strip() for one in values]
             return _with_keys([*zip(values, texts, [n for n, _ in rows[1:]], strict=True)], ids)
         columns = [set(column) for column in zip(*split, strict=True)]
         of_ids = [c for c, cells in enumerate(columns) if 2 * len(ids & cells) > len(ids)]
         if width == 2 and of_ids:
-            return Kind.KEYED, [
+            return [
                 Reference(fields[1 - of_ids[0]], fields[of_ids[0]], n)
                 for (n, _), fields in zip(rows, split, strict=True)
             ]

@@ -105,22 +105,12 @@ class WordTokenizer:
         Returns the ids of all texts one after another, int32 [sum of lengths], and the lengths,
         int64 [N]. Raises InputError if a text is not valid Unicode.
         """
-        known, unknown = self.vocabulary.ids, self.vocabulary.unk_id
-        new_id = self._new_words.id_of if self.open_vocabulary else None
-        ids: list[int] = []
+        known, ids = self.vocabulary.ids, list[int]()
         lengths = np.zeros(len(texts), np.int64)
         for number, text in enumerate(texts):
             words = split_words(as_text(text), self.lower_case, self.normalization)
             lengths[number] = len(words)
-            if new_id is None:
-                ids += [known.get(word, unknown) for word in words]
-            else:
-                ids += [
-                    known[word]
-                    if word in known
-                    else (new_id(word) if len(word) <= MAX_WORD_LENGTH else unknown)
-                    for word in words
-                ]
+            ids += [known[word] if word in known else self._id_of_new(word) for word in words]
         return np.array(ids, np.int32), lengths
 
     def encode(self, texts: Sequence[str | bytes]) -> list[np.ndarray]:
@@ -149,6 +139,11 @@ class WordTokenizer:
                 raise InputError(f"id {number} is not in a vocabulary of {size}")
             words.append(word)
         return words
+
+    def _id_of_new(self, word):
+        """The id of a word that the vocabulary does not have."""
+        is_open = self.open_vocabulary and len(word) <= MAX_WORD_LENGTH
+        return self._new_words.id_of(word) if is_open else self.vocabulary.unk_id
 
 
 class _NewWords:

@@ -40,7 +40,7 @@ _BLOCK = {
 }
 SEGMENT_NAME = "bert/embeddings/token_type_embeddings"
 
-# `fold_segments` adds the first table to the second; our model does not have the first.
+# `convert_segments` adds the first table to the second, if our model does not have the first.
 _SEGMENTS, _POSITIONS = "encoder/embeddings/segment_table", "encoder/embeddings/position_table"
 
 # Config keys that change the computation -> the values that we support.
@@ -72,7 +72,7 @@ _MAY_BE = (
 def original_names(num_hidden_layers: int, with_segments: bool = False) -> dict[str, str]:
     """{name of our weight: name of the variable in the original code}.
 
-    `with_segments` includes BERT's segment table, for `fold_segments`.
+    `with_segments` includes BERT's segment table, for `convert_segments`.
     """
     names, layers = dict(_VARIABLES), dict(_LAYERS)
     for i in range(num_hidden_layers):
@@ -119,19 +119,9 @@ def convert_segments(
 ) -> tuple[TransformerConfig, dict[str, np.ndarray]]:
     """The config and the arrays of a biLM that keeps BERT's segment table, or folds it in.
 
-    Arguments and errors are as in `fold_segments`.
-    """
-    folded = fold_segments(values, source)
-    if not keep:
-        return config, folded
-    return config.replace(num_segments=values[_SEGMENTS].shape[0]), values
-
-
-def fold_segments(values: dict[str, np.ndarray], source: Path | str) -> dict[str, np.ndarray]:
-    """Adds the embedding of segment 0 to every position; returns the arrays of a biLM.
-
-    `values` are {our name: array}, with BERT's segment table [at least 1, D]; `source` is the file,
-    for errors. Raises InputError if a table has the wrong shape or type.
+    Folding adds the embedding of segment 0 to every position. `values` are {our name: array}, with
+    BERT's segment table [at least 1, D]; `source` is the file, for errors. Raises InputError if a
+    table has the wrong shape or type.
     """
     positions, segments = values[_POSITIONS], values[_SEGMENTS]
     for name, table in (("position", positions), ("token type", segments)):
@@ -147,8 +137,10 @@ def fold_segments(values: dict[str, np.ndarray], source: Path | str) -> dict[str
             f"{positions.shape[1]}",
             source,
         )
+    if keep:
+        return config.replace(num_segments=segments.shape[0]), values
     folded = positions.astype("float32") + segments[0].astype("float32")
-    return {n: v for n, v in values.items() if n != _SEGMENTS} | {_POSITIONS: folded}
+    return config, {n: v for n, v in values.items() if n != _SEGMENTS} | {_POSITIONS: folded}
 
 
 def bert_config(path: Path | str, activations: Mapping[str, str]) -> TransformerConfig:

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tta.atomic import whole_folder
+from tta.atomic import check_new_folder, whole_folder
 from tta.errors import InputError, located
 from tta.modeling.config.weights import named
 from tta.modeling.formats.model_directory import load_model, save_model, vocabulary_path
@@ -76,11 +76,7 @@ def save_part(directory: Path | str, part: str, output_dir: Path | str) -> None:
     InputError as `load_part`, or `output_dir` has files.
     """
     output_dir = Path(output_dir)
-
-    def check():
-        if output_dir.exists() and any(output_dir.iterdir()):
-            raise InputError("expected a new or an empty folder", output_dir)
-
+    check = partial(check_new_folder, output_dir)
     check()
     half = load_part(directory, part)
     note = "Its scores mean nothing: the head is the decoder's.\n" if part == "encoder" else ""

@@ -113,9 +113,8 @@ def load_weights(
                 raise InputError(f"weight {name} refers to another file", path)
             values[name] = item  # read after its shape is checked
 
-    if not Path(path).exists():
-        raise InputError("no such file", path)
-    with reading("not a readable weights file", path), h5py.File(path, "r") as file:
+    rule = "not a readable weights file"
+    with reading(rule, path, missing="no such file"), h5py.File(path, "r") as file:
         file.visititems(collect)
         assign_weights(model, values, path)
         fingerprints = dict(file.attrs)

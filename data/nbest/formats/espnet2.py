@@ -47,12 +47,11 @@ class Espnet2Format(Format):
 
     def read(self, source, collector):
         assert source.folder is not None
-        seen: set[str] = set()
         for folder in _jobs(source.folder):
-            self._read_job(folder, seen, collector)
+            self._read_job(folder, collector)
 
-    def _read_job(self, job, seen, collector):
-        """Gives the lists of a job to the collector, and adds their ids to `seen`."""
+    def _read_job(self, job, collector):
+        """Gives the lists of a job to the collector."""
         lists: dict[str, list[Hypothesis]] = {}
         has_scores = None
         for number in itertools.count(1):
@@ -72,10 +71,9 @@ class Espnet2Format(Format):
                 raise InputError(rule, job)
         for utterance_id, hypotheses in lists.items():
             with located(f"list {shown(utterance_id)}", path=job):
-                if utterance_id in seen:
+                if collector.has(utterance_id):
                     raise InputError("another output folder has a list of this id")
                 collector.add(utterance_id, hypotheses)
-        seen.update(lists)
 
     def _read_folder(self, folder, number, lists):
         """Adds the `number`-th hypotheses to `lists`, {id: hypotheses}."""
