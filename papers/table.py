@@ -18,7 +18,7 @@ TABLE = {
         "ae": f"{_AUTOENCODING}:Autoencoding",
         "vae": f"{_AUTOENCODING}:VariationalAutoencoding",
         "full_vae": f"{_AUTOENCODING}:FullVariationalAutoencoding",
-        "bidirectional_clm": "tta.modeling.objectives.language_model:BidirectionalCausal",
+        "bidirectional_clm": "tta.papers.semfit.directions:BidirectionalCausal",
     },
     "held-out measure": {"target_vectors": "tta.papers.semfit.measures"},
     "token feature": {

@@ -76,7 +76,7 @@ def vectors_of(lm):
 
 def outputs(lm, ids, mask, wanted):
     """The softmax's outputs at each token, log-probabilities up to a constant: [B, T, V]."""
-    from tta.modeling.likelihood import mean_of_directions
+    from tta.papers.semfit.directions import mean_of_directions
 
     model, likelihood = lm.model, lm.likelihood
     batch = lm.engine.completed({"input_ids": ids, "padding_mask": mask})

@@ -1,4 +1,4 @@
-"""The objectives of language models, LAE, MLM, CLM and ELMo's, and their auxiliary losses.
+"""The objectives of language models, LAE, MLM and CLM, and their auxiliary losses.
 
 A batch with "target_vectors" [B, T, m] is for a head that predicts vectors (SemFit): these are the
 targets, in place of the ids of the tokens.
@@ -8,11 +8,10 @@ import keras
 import numpy as np
 from keras import ops
 
-from tta.errors import InputError
 from tta.modeling.config.training import LossSettings
 from tta.modeling.kits.types import Tensor
 from tta.modeling.layers.token_weights import inner_weights
-from tta.modeling.likelihood import both, direction_weights, likelihood_of
+from tta.modeling.likelihood import likelihood_of
 from tta.modeling.models.language_model import LanguageModel
 from tta.modeling.objectives.base import Batch, Loss, Measured, Objective, Sums, Task, Vocabulary
 from tta.registry import Registry
@@ -219,47 +218,3 @@ def contrast(vectors: Tensor, weights: Tensor) -> Tensor:
 def _normalized(x):
     """x / |x| over the last axis; 0 at 0. `ops.normalize` has no gradient there on JAX."""
     return x * ops.rsqrt(ops.maximum(ops.sum(ops.square(x), axis=-1, keepdims=True), 1e-24))
-
-
-class BidirectionalCausal(LanguageModelObjective):
-    """Predicts every token from those before it, and from those after it (Peters et al. 2018).
-
-    The loss is the mean over both directions, which share the input layer and the head. Raises
-    InputError if the config asks for `decorrelation_weight` or `contrast_weight`.
-    """
-
-    predicting_output = "predicting_states"
-
-    def __init__(self, vocabulary: Vocabulary | None = None, config: LossSettings | None = None):
-        super().__init__(vocabulary, config)
-        for name in ("decorrelation_weight", "contrast_weight"):
-            if self.setting(name):
-                raise InputError(f"{name} is not for the objective bidirectional_clm")
-
-    def language_task(self, batch: Batch) -> Task:
-        weights = direction_weights(batch["padding_mask"])
-        return Task(batch, both(batch["input_ids"]), weights)
-
-    def at_predictions(self, values: Tensor) -> Tensor:
-        return both(values)
-
-    def evaluate(self, model: LanguageModel, batch: Batch) -> Sums:
-        """As `Objective.evaluate`; a token counts once for each direction that predicts it."""
-        if TARGET_VECTORS not in batch:
-            return super().evaluate(model, batch)
-        likelihood = likelihood_of(model.config.model_type, self.vocabulary)
-        states = likelihood.direction_states(model, batch)
-        counted = likelihood.counted(
-            batch["padding_mask"], bool(self.setting("score_boundary_tokens"))
-        )
-        weights = both(counted) * direction_weights(batch["padding_mask"])
-        given = both(batch["input_ids"]), both(batch[TARGET_VECTORS]), weights
-        measured = MEASURES.load(TARGET_VECTORS).measure_vectors(model.head, states, *given)
-        # One entry per sentence, of both directions.
-        return {name: (_added(sums), _added(counts)) for name, (sums, counts) in measured.items()}
-
-
-def _added(values):
-    """[2B, ...] of both directions -> [B, ...]."""
-    first, second = ops.split(values, 2)
-    return first + second

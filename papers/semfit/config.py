@@ -143,7 +143,7 @@ def projected_lstm(
 FAMILY = ModelType(
     None,
     ("bidirectional_clm",),
-    "tta.modeling.likelihood:BidirectionalCausalLikelihood",
+    "tta.papers.semfit.directions:BidirectionalCausalLikelihood",
     ElmoConfig,
     layer="tta.papers.semfit.encoder:ElmoEncoder",
 )

@@ -7,11 +7,10 @@ import tensorflow as tf
 
 from tests.modeling.tiny import randomize
 from tta.errors import InputError
-from tta.modeling.likelihood import BidirectionalCausalLikelihood
 from tta.modeling.models.language_model import build_model
-from tta.modeling.objectives.language_model import BidirectionalCausal
 from tta.modeling.training.config import PretrainingConfig
 from tta.papers.semfit.config import ElmoConfig
+from tta.papers.semfit.directions import BidirectionalCausal, BidirectionalCausalLikelihood
 
 pytestmark = pytest.mark.tensorflow
 
