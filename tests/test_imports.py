@@ -197,8 +197,8 @@ MAY_USE_KERAS = {
     *(f"tta.papers.glue.{name}" for name in ("model", "objective", "task_layers")),
     *(f"tta.papers.nar.{name}" for name in ("layers", "model", "objectives")),
     *(f"tta.papers.probing.{name}" for name in ("task_models", "task_training")),
-    *(f"tta.papers.semfit.{name}" for name in ("directions", "encoder", "heads", "inputs")),
-    *(f"tta.papers.semfit.{name}" for name in ("lstm", "measures")),
+    *(f"tta.papers.semfit.{name}" for name in ("encoder", "directions", "heads")),
+    *(f"tta.papers.semfit.{name}" for name in ("inputs", "lstm", "measures")),
 }
 MAY_USE_TENSORFLOW = {
     "tta.data.corpus.output",

@@ -1,6 +1,6 @@
-"""ELMo's likelihood and objective: each token is predicted from both directions.
+"""ELMo's two directions: how they are trained, and how they score tokens (Peters et al. 2018).
 
-B batch, T tokens, D hidden size, V vocabulary.
+B batch, T tokens, D hidden size.
 """
 
 from typing import Any
@@ -14,38 +14,11 @@ from tta.modeling.layers.token_weights import inner_weights
 from tta.modeling.likelihood import Likelihood, likelihood_of
 from tta.modeling.models.language_model import LanguageModel
 from tta.modeling.objectives.base import Batch, Sums, Task, Vocabulary
-from tta.modeling.objectives.language_model import TARGET_VECTORS, LanguageModelObjective
-from tta.papers.semfit.measures import measure_vectors
-
-
-class BidirectionalCausalLikelihood(Likelihood):
-    """ELMo's: the mean of the log-probabilities of a forward and a backward model.
-
-    This is the sum that ELMo's training maximizes (Peters et al. 2018, section 3.1), divided by 2;
-    the perplexities of ELMo are computed from it. It is no distribution over tokens: its
-    exponentials do not add up to 1. The begin token has only a backward, the end token only a
-    forward probability.
-    """
-
-    def token_scores(self, model, inputs, wanted=None, output_table=None):
-        states = self.direction_states(model, inputs)
-        wanted = None if wanted is None else both(wanted)
-        targets = both(inputs["input_ids"])
-        scores = model.log_probabilities(states, targets, wanted, self.normalizer, output_table)
-        return mean_of_directions(scores, inputs["padding_mask"])
-
-    def direction_states(self, model: LanguageModel, inputs: dict[str, Any]) -> Any:
-        """The states that predict each token, forward, then backward: [2B, T, D] float32."""
-        return model.encode(self.visible(model, inputs), training=False)["predicting_states"]
-
-    def predictions(self, model, inputs, wanted=None):
-        """As `Likelihood.predictions`, for a head that predicts vectors: the mean of the two."""
-        predicted = model.head.comparable(model.head(self.direction_states(model, inputs)))
-        return mean_of_directions(predicted, inputs["padding_mask"])
-
-    def predicting_states(self, model, inputs, wanted=None):
-        """Raises NotImplementedError: each token has two states, see `direction_states`."""
-        raise NotImplementedError("see direction_states")
+from tta.modeling.objectives.language_model import (
+    MEASURES,
+    TARGET_VECTORS,
+    LanguageModelObjective,
+)
 
 
 class BidirectionalCausal(LanguageModelObjective):
@@ -81,15 +54,39 @@ class BidirectionalCausal(LanguageModelObjective):
         )
         weights = both(counted) * direction_weights(batch["padding_mask"])
         given = both(batch["input_ids"]), both(batch[TARGET_VECTORS]), weights
-        measured = measure_vectors(model.head, states, *given)
+        measured = MEASURES.load(TARGET_VECTORS).measure_vectors(model.head, states, *given)
         # One entry per sentence, of both directions.
         return {name: (_added(sums), _added(counts)) for name, (sums, counts) in measured.items()}
 
 
-def _added(values):
-    """[2B, ...] of both directions -> [B, ...]."""
-    first, second = ops.split(values, 2)
-    return first + second
+class BidirectionalCausalLikelihood(Likelihood):
+    """ELMo's: the mean of the log-probabilities of a forward and a backward model.
+
+    This is the sum that ELMo's training maximizes (Peters et al. 2018, section 3.1), divided by 2;
+    the perplexities of ELMo are computed from it. It is no distribution over tokens: its
+    exponentials do not add up to 1. The begin token has only a backward, the end token only a
+    forward probability.
+    """
+
+    def token_scores(self, model, inputs, wanted=None, output_table=None):
+        states = self.direction_states(model, inputs)
+        wanted = None if wanted is None else both(wanted)
+        targets = both(inputs["input_ids"])
+        scores = model.log_probabilities(states, targets, wanted, self.normalizer, output_table)
+        return mean_of_directions(scores, inputs["padding_mask"])
+
+    def direction_states(self, model: LanguageModel, inputs: dict[str, Any]) -> Any:
+        """The states that predict each token, forward, then backward: [2B, T, D] float32."""
+        return model.encode(self.visible(model, inputs), training=False)["predicting_states"]
+
+    def predictions(self, model, inputs, wanted=None):
+        """As `Likelihood.predictions`, for a head that predicts vectors: the mean of the two."""
+        predicted = model.head.comparable(model.head(self.direction_states(model, inputs)))
+        return mean_of_directions(predicted, inputs["padding_mask"])
+
+    def predicting_states(self, model, inputs, wanted=None):
+        """Raises NotImplementedError: each token has two states, see `direction_states`."""
+        raise NotImplementedError("see direction_states")
 
 
 def both(values: Tensor) -> Any:
@@ -112,3 +109,9 @@ def direction_weights(padding_mask: Tensor) -> Any:
     is_first = ops.cast(ops.arange(ops.shape(tokens)[1]) == 0, "float32")
     is_last = tokens - inner - is_first * tokens
     return ops.concatenate([inner + is_last, inner + is_first * tokens])
+
+
+def _added(values):
+    """[2B, ...] of both directions -> [B, ...]."""
+    first, second = ops.split(values, 2)
+    return first + second
