@@ -11,7 +11,7 @@ NEARLY_ALL = 0.8  # of the tokens: the others may be signs, which vocabularies h
 MAX_TEXTS = 1000  # whose language a long text is judged by
 
 
-def unread_notes(lm: Scorer, lists: Sequence[Sequence[str]]) -> Iterator[str]:
+def unread_notes(lm: Scorer, lists: Sequence[Sequence[str]], what: str = "lists") -> Iterator[str]:
     """Yields a note if all words of some lists of texts are unknown to a model."""
     texts = list(dict.fromkeys(text for one in lists for text in one))
     counts = lm.count_unknown(texts)
@@ -25,7 +25,7 @@ def unread_notes(lm: Scorer, lists: Sequence[Sequence[str]]) -> Iterator[str]:
     if found:
         first = shortened(next(filter(None, found[0])))
         yield (
-            f"{lm.name} cannot read {len(found):,} of {len(lists):,} lists, first {first!r}: all "
+            f"{lm.name} cannot read {len(found):,} of {len(lists):,} {what}, first {first!r}: all "
             "words are unknown to its vocabulary, so its scores say nothing about them; take "
             "another model"
         )
