@@ -21,6 +21,10 @@ TABLE = {
         "bidirectional_clm": "tta.papers.semfit.directions:BidirectionalCausal",
     },
     "held-out measure": {"target_vectors": "tta.papers.semfit.measures"},
+    "sampling": {
+        "log_uniform": "tta.papers.semfit.heads.sampling:LogUniformSampler",
+        "candidates": "tta.papers.semfit.heads.sampling:CandidateSampler",
+    },
     "token feature": {
         "target_vectors": f"{_INPUTS}:VectorFeature",
         "input_vectors": f"{_INPUTS}:VectorFeature",

@@ -14,12 +14,13 @@ from benchmarks.timing import Case
 from tta.choices import DTYPE_POLICIES
 from tta.data.records.features import ModelInputs
 from tta.modeling.config.base import read_config
-from tta.modeling.heads.sampled_softmax import LogUniformSampler, PieceSampler
+from tta.modeling.heads.sampled_softmax import PieceSampler
 from tta.modeling.models.language_model import build_model
 from tta.modeling.objectives import OBJECTIVES
 from tta.modeling.objectives.language_model import TARGET_VECTORS
 from tta.modeling.training.config import OPTIMIZERS
 from tta.papers.semfit.config import CHARACTERS, VECTORS
+from tta.papers.semfit.heads.sampling import LogUniformSampler
 from tta.papers.semfit.vectors.character_network import NUM_CHARACTERS, WORD_CHARACTERS
 
 VECTOR_SIZE = 300

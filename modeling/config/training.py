@@ -5,6 +5,7 @@ from typing import Any
 
 from tta.modeling.config.base import ModelConfig
 from tta.modeling.config.model_types import HEADS
+from tta.registry import Registry
 from tta.settings import FILES, SCORE_BOUNDARY_TOKENS, Config, Setting, fields, setting
 
 INIT_CHECKPOINT = Setting(
@@ -17,8 +18,8 @@ INIT_CHECKPOINT = Setting(
     group=FILES,
 )
 
-# --sampling, see `tta.modeling.heads.sampled_softmax`.
-SAMPLINGS = ("frequent", "log_uniform", "candidates")
+# --sampling -> its class, a `Sampler`.
+SAMPLERS = Registry("sampling", {"frequent": "tta.modeling.heads.sampled_softmax:PieceSampler"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +90,7 @@ class LossSettings(Steps):
         "random, frequent ones with a higher probability. candidates: the same draw with the loss "
         "of TensorFlow's sampled_softmax_loss, as ELMo has it: the right piece is weighted like "
         "the drawn ones, so the loss is no estimate of the full one (docs/semfit.md).",
-        choices=SAMPLINGS,
+        choices=SAMPLERS,
     )
     score_boundary_tokens: bool = setting(False, SCORE_BOUNDARY_TOKENS, group="Objective")
 

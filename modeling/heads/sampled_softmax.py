@@ -1,11 +1,10 @@
 """Cross-entropy over a sample of the vocabulary: most of the gradient at a fraction of the cost.
 
-The sum over all V pieces in a softmax is estimated from n pieces: the most frequent ones, and a
-random draw from the others, weighted up to represent those that were not drawn; or from a random
-draw in which frequent pieces are more probable. The target counts once, with weight 1
-(`CandidateSampler` differs). The expectation of the estimate is the full sum (Horvitz and Thompson,
-1952; for a softmax, Jean et al., 2015, "On using very large target vocabulary for neural machine
-translation"). Scores and evaluation use the full sum.
+The sum over all V pieces in a softmax is estimated from n pieces, which a `Sampler` draws: by
+default the most frequent ones, and a random draw from the others, weighted up to represent those
+that were not drawn. The target counts once, with weight 1. The expectation of the estimate is the
+full sum (Horvitz and Thompson, 1952; for a softmax, Jean et al., 2015, "On using very large target
+vocabulary for neural machine translation"). Scores and evaluation use the full sum.
 """
 
 from typing import Any
@@ -26,60 +25,23 @@ from tta.modeling.heads.cross_entropy import (
 from tta.modeling.kits.types import Tensor
 
 
-class PieceSampler(keras.layers.Layer):
+class Sampler(keras.layers.Layer):
     """Draws the pieces of a sampled softmax.
 
     It is a layer, although it is never called: Keras then stores the state of its generator
-    together with that of the dropouts.
+    together with that of the dropouts. A subclass has one line in `SAMPLERS`.
 
     Args:
         counts: [V] int, how often each piece occurs in a text.
-        num_pieces: n, 3 to V - 1. Two thirds are the most frequent pieces; one third is drawn
-            from the others.
+        num_pieces: n, 3 to V - 1, the pieces in a sum.
         seed: seed of the draws.
+
+    Attributes:
+        frequent: [n'] int32, the pieces with which every draw begins.
+        weighs_target: whether the target has its weight too, which makes another loss.
 
     Raises:
         InputError: num_pieces is not between 3 and V - 1.
-    """
-
-    weighs_target = False
-
-    def __init__(self, counts: np.ndarray, num_pieces: int, seed: int = 0, name: str = "sampler"):
-        super().__init__(name=name)
-        _check_count(num_pieces, len(counts))
-        self.num_drawn = num_pieces // 3
-        order = np.argsort(-np.asarray(counts), kind="stable").astype(np.int32)
-        self.frequent, self.others = np.split(order, [num_pieces - self.num_drawn])
-        self.vocab_size = len(order)
-        self._log_weights = np.zeros(num_pieces, np.float32)
-        self._log_weights[len(self.frequent) :] = np.log(len(self.others) / self.num_drawn)
-        self.generator = keras.random.SeedGenerator(seed)
-        self.built = True
-
-    def draw(self, count: int) -> list[Any]:
-        """Draws distinct pieces, `count` times: a list of [n] int32, the frequent pieces first.
-
-        The draws repeat a piece only after all others were drawn.
-        """
-        shuffled = keras.random.shuffle(self.others, seed=self.generator)
-        positions = np.arange(count * self.num_drawn) % len(self.others)
-        drawn = ops.split(ops.take(shuffled, positions), count)
-        return [ops.concatenate([self.frequent, pieces]) for pieces in drawn]
-
-    def log_weights(self, pieces: Tensor) -> Any:
-        """The logarithms of the weights of drawn pieces in a sum: [n] -> [n] float32."""
-        return self._log_weights
-
-
-class LogUniformSampler(keras.layers.Layer):
-    """Draws the pieces of a sampled softmax from a log-uniform distribution, as ELMo does.
-
-    The piece of rank r, from 0, has the probability p = log((r + 2) / (r + 1)) / log(V + 1), as in
-    TensorFlow's sampled softmax. Pieces are drawn without replacement. The weight of a piece is 1
-    over the probability that it is among the n drawn ones, 1 - (1 - p)^t, where t is such that
-    these probabilities add up to n.
-
-    Arguments and errors are as in `PieceSampler`.
     """
 
     frequent = np.zeros(0, np.int32)  # no piece is always there
@@ -87,66 +49,46 @@ class LogUniformSampler(keras.layers.Layer):
 
     def __init__(self, counts: np.ndarray, num_pieces: int, seed: int = 0, name: str = "sampler"):
         super().__init__(name=name)
-        _check_count(num_pieces, len(counts))
-        self.num_pieces = num_pieces
-        self.vocab_size = len(counts)
-        ranks = np.empty(len(counts), np.int64)
-        ranks[np.argsort(-np.asarray(counts), kind="stable")] = np.arange(len(counts))
-        probabilities = np.log1p(1 / (ranks + 1)) / np.log(len(counts) + 1)
-        self._log_probabilities = np.log(probabilities).astype(np.float32)
-        self._all_log_weights = -np.log(_inclusion(probabilities, num_pieces)).astype(np.float32)
+        self.vocab_size = size = len(counts)
+        if not 3 <= num_pieces < size:
+            raise InputError(
+                f"num_sampled_pieces must be 3 to {size - 1}, or 0 for all, not {num_pieces}"
+            )
         self.generator = keras.random.SeedGenerator(seed)
         self.built = True
 
     def draw(self, count: int) -> list[Any]:
-        """Draws n distinct pieces, one draw for all `count` parts: a list of [n] int32."""
-        # The n largest of log p plus Gumbel noise are a draw without replacement.
-        uniform = keras.random.uniform((self.vocab_size,), 1e-7, 1.0, seed=self.generator)
-        _, pieces = ops.top_k(self._log_probabilities - ops.log(-ops.log(uniform)), self.num_pieces)
-        return [ops.cast(pieces, "int32")] * count
+        """Draws distinct pieces, for each of `count` parts: a list of [n] int32."""
+        raise NotImplementedError
 
     def log_weights(self, pieces: Tensor) -> Any:
-        """As `PieceSampler.log_weights`."""
-        return ops.take(self._all_log_weights, pieces)
+        """The logarithms of the weights of drawn pieces in a sum: [n] -> [n] float32."""
+        raise NotImplementedError
 
 
-class CandidateSampler(LogUniformSampler):
-    """As `LogUniformSampler`; the target has its weight too, as in `tf.nn.sampled_softmax_loss`.
+class PieceSampler(Sampler):
+    """Two thirds are the most frequent pieces; one third is drawn from the others.
 
-    There, the logarithm of the expected count of each drawn piece is subtracted from its logit, and
-    that of the target from the target's. So the loss is no estimate of the full loss: it is that of
-    telling the target from the other candidates.
+    Arguments and errors are as in `Sampler`.
     """
 
-    weighs_target = True
+    def __init__(self, counts: np.ndarray, num_pieces: int, seed: int = 0, name: str = "sampler"):
+        super().__init__(counts, num_pieces, seed, name)
+        self.num_drawn = num_pieces // 3
+        order = np.argsort(-np.asarray(counts), kind="stable").astype(np.int32)
+        self.frequent, self.others = np.split(order, [num_pieces - self.num_drawn])
+        self._log_weights = np.zeros(num_pieces, np.float32)
+        self._log_weights[len(self.frequent) :] = np.log(len(self.others) / self.num_drawn)
 
+    def draw(self, count: int) -> list[Any]:
+        """As `Sampler.draw`; the draws repeat a piece only after all others were drawn."""
+        shuffled = keras.random.shuffle(self.others, seed=self.generator)
+        positions = np.arange(count * self.num_drawn) % len(self.others)
+        drawn = ops.split(ops.take(shuffled, positions), count)
+        return [ops.concatenate([self.frequent, pieces]) for pieces in drawn]
 
-# --sampling -> the sampler.
-SAMPLERS = {
-    "frequent": PieceSampler,
-    "log_uniform": LogUniformSampler,
-    "candidates": CandidateSampler,
-}
-
-
-def _check_count(num_pieces, vocab_size):
-    if not 3 <= num_pieces < vocab_size:
-        raise InputError(
-            f"num_sampled_pieces must be 3 to {vocab_size - 1}, or 0 for all, not {num_pieces}"
-        )
-
-
-def _inclusion(probabilities, count):
-    """The probability that each piece is among `count` drawn ones, by bisection of t: [V]."""
-
-    def included(log_t):
-        return -np.expm1(np.exp(log_t) * np.log1p(-probabilities))
-
-    low, high = 0.0, 60.0
-    for _ in range(80):
-        middle = (low + high) / 2
-        low, high = (middle, high) if included(middle).sum() < count else (low, middle)
-    return included(high)
+    def log_weights(self, pieces: Tensor) -> Any:
+        return self._log_weights
 
 
 def sampled_cross_entropy(
@@ -155,14 +97,14 @@ def sampled_cross_entropy(
     bias: Tensor,
     targets: Tensor,
     weights: Tensor,
-    sampler: PieceSampler | LogUniformSampler,
+    sampler: Sampler,
     penalty: float = 0.0,
 ) -> Any:
     """Estimates `tied_cross_entropy` and its gradients from n pieces that a sampler draws.
 
     New pieces are drawn for each part of the rows: with one draw for all, a step would learn from
-    fewer pieces. The other arguments and the result are as in `tied_cross_entropy`; with a
-    `CandidateSampler`, the result is the loss of `tf.nn.sampled_softmax_loss` instead.
+    fewer pieces. The other arguments and the result are as in `tied_cross_entropy`, unless the
+    sampler `weighs_target`.
     """
     slices = parts(features)
     draws = sampler.draw(len(slices))

@@ -6,15 +6,11 @@ import keras
 from keras import ops
 
 from tta.modeling.config.base import ModelConfig
+from tta.modeling.config.training import SAMPLERS
 from tta.modeling.functions.heads import log_probabilities
 from tta.modeling.heads.base import TransformHead, rows_with_targets
 from tta.modeling.heads.cross_entropy import tied_cross_entropy
-from tta.modeling.heads.sampled_softmax import (
-    SAMPLERS,
-    LogUniformSampler,
-    PieceSampler,
-    sampled_cross_entropy,
-)
+from tta.modeling.heads.sampled_softmax import Sampler, sampled_cross_entropy
 from tta.modeling.kits.keras import KerasKit
 from tta.modeling.kits.types import Tensor
 
@@ -25,8 +21,7 @@ class TiedSoftmaxHead(TransformHead):
 
     Args:
         config: the model's config.
-        sampler: `PieceSampler` or `LogUniformSampler`, which draws the pieces in the softmax of a
-            training step. None takes all pieces.
+        sampler: draws the pieces in the softmax of a training step. None takes all pieces.
         log_normalizer_weight: weight of the squared log-normalizer in the loss, see
             `tied_cross_entropy`.
 
@@ -44,7 +39,7 @@ class TiedSoftmaxHead(TransformHead):
     def __init__(
         self,
         config: ModelConfig,
-        sampler: PieceSampler | LogUniformSampler | None = None,
+        sampler: Sampler | None = None,
         log_normalizer_weight: float = 0.0,
         **kwargs: Any,
     ):
@@ -55,7 +50,7 @@ class TiedSoftmaxHead(TransformHead):
     @classmethod
     def training_options(cls, config, counts):
         size = config.num_sampled_pieces
-        sampler = SAMPLERS[config.sampling](counts(), size, config.seed) if size else None
+        sampler = SAMPLERS.load(config.sampling)(counts(), size, config.seed) if size else None
         return {"sampler": sampler, "log_normalizer_weight": config.log_normalizer_weight or 0.0}
 
     def call(self, hidden_states: Tensor, table: Tensor):

@@ -11,6 +11,7 @@ import numpy as np
 
 from tta.errors import InputError
 from tta.papers.glue.data.inputs import encode_rows
+from tta.papers.glue.rows import run_rows
 from tta.scoring.scorers.arguments import SentenceError, as_list, as_texts
 from tta.scoring.scorers.text_model import TextModel, without_scores
 
@@ -78,7 +79,7 @@ class ClassifierModel(TextModel):
         if is_cut.any():
             self._report_cut(is_cut, notes)
         found = np.zeros((len(columns[0]), self.config.num_outputs), np.float32)
-        for batch, result in self.run_rows(self.engine.class_logits(), rows):
+        for batch, result in run_rows(self, self.engine.class_logits(), rows):
             found[batch.text_index] = result
         return found
 

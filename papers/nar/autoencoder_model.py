@@ -12,8 +12,9 @@ from tta.data.text.progress import tqdm
 from tta.errors import InputError
 from tta.names import VOCABULARY
 from tta.papers.glue.data.inputs import encode_rows
+from tta.papers.glue.rows import batches_of_rows, run_rows
 from tta.scoring.scorers.arguments import SentenceError, as_texts, check_choice
-from tta.scoring.scorers.inference.batches import batches_of_rows, run_batches
+from tta.scoring.scorers.inference.batches import run_batches
 from tta.scoring.scorers.text_model import TextModel, without_scores
 
 # Tokens of a batch that is decoded: all logits of a batch are in memory.
@@ -98,7 +99,7 @@ class AutoencoderModel(TextModel):
         num_parts = 1 + self.config.variational
         found = np.zeros((len(rows), self.config.latent_numbers * num_parts), np.float32)
         with tqdm(total=len(rows), desc="encoding", unit=" texts", disable=not progress) as bar:
-            for batch, result in self.run_rows(self.engine.posterior(), rows):
+            for batch, result in run_rows(self, self.engine.posterior(), rows):
                 found[batch.text_index] = result
                 bar.update(len(batch.text_index))
         mean, *log_variance = np.split(found, num_parts, axis=1)

@@ -33,6 +33,7 @@ from tta.scoring.scorers.pooling import Whitening
 
 _BATCH_TOKENS = 1 << 16
 _BLOCK = 1024  # words that an input layer reads at a time
+_BLOCK_ROWS = 1 << 15  # that a whitening reads at a time
 _INPUT_LAYER = "encoder/embeddings/"  # how the names of its weights begin
 
 
@@ -120,9 +121,26 @@ def _whitened(config, vectors, vocabulary, ngrams=None):
     if not config.whiten:
         return vectors, ngrams
     has_vector = vectors.any(axis=1)
-    whitening = Whitening.over(vectors, np.where(has_vector, vocabulary.counts, 0))
+    whitening = whitening_over(vectors, np.where(has_vector, vocabulary.counts, 0))
     vectors = np.where(has_vector[:, None], whitening.affine(vectors), 0)
     return vectors, None if ngrams is None else whitening.affine(ngrams)
+
+
+def whitening_over(vectors: np.ndarray, counts: np.ndarray) -> Whitening:
+    """Fits a whitening to vectors [V, D] that occur `counts` [V] times.
+
+    Raises InputError if none occurs, or as `Whitening.fit`.
+    """
+    if not counts.any():
+        raise InputError("no whitening: no word of the text has a vector")
+    shares = counts / counts.sum()  # float64
+    mean = shares @ vectors
+    covariance = np.zeros((len(mean), len(mean)))
+    for start in range(0, len(vectors), _BLOCK_ROWS):
+        block = slice(start, start + _BLOCK_ROWS)
+        centred = vectors[block] - mean
+        covariance += centred.T @ (shares[block, None] * centred)
+    return Whitening.fit(mean, covariance)
 
 
 def _fasttext_names(vocabulary):

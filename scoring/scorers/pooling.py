@@ -35,7 +35,6 @@ JOINT = "joint"  # the representation that `join` makes
 # token rows, whose length is 1, and the share of the outputs in the cosine.
 JOINT_CONSTANT, JOINT_CONTEXT = 0.3, 0.3
 _ROUNDING = 1e-5  # of a variance, relative to the squared length of the mean
-_BLOCK_ROWS = 1 << 15
 _LEAST_VARIANCE = 1e-6  # relative to the largest; smaller variances are scaled as if it were this
 
 
@@ -63,23 +62,6 @@ class Whitening:
         variances = np.maximum(variances, _LEAST_VARIANCE * variances.max())
         matrix = directions / np.sqrt(variances)
         return cls(mean.astype(np.float32), matrix.astype(np.float32))
-
-    @classmethod
-    def over(cls, vectors: np.ndarray, counts: np.ndarray) -> "Whitening":
-        """Fits it to vectors [V, D] that occur `counts` [V] times.
-
-        Raises InputError if none occurs, or as `fit`.
-        """
-        if not counts.any():
-            raise InputError("no whitening: no word of the text has a vector")
-        shares = counts / counts.sum()  # float64
-        mean = shares @ vectors
-        covariance = np.zeros((len(mean), len(mean)))
-        for start in range(0, len(vectors), _BLOCK_ROWS):
-            block = slice(start, start + _BLOCK_ROWS)
-            centred = vectors[block] - mean
-            covariance += centred.T @ (shares[block, None] * centred)
-        return cls.fit(mean, covariance)
 
     def affine(self, vectors: np.ndarray) -> np.ndarray:
         """(vectors - mean) matrix, without the normalization: [..., D] float32."""

@@ -1,12 +1,13 @@
 """The served graph of a model of rows: one row of numbers per text or pair; a classifier's.
 
-N texts, B of them in a batch, T tokens, D numbers in a row.
+N texts, B of them in a batch, T tokens, T_n those of text n, D numbers in a row.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
+import tensorflow_text as tf_text
 
 from tta.papers.glue.classifier_model import ClassifierModel
 from tta.scoring.exports.serving.graph_tokenizer import GraphTokenizer
@@ -48,6 +49,25 @@ class ServedRows(tf.Module):
     def warmup_inputs(self, texts: tf.Tensor) -> dict[str, dict[str, tf.Tensor]]:
         """{signature: inputs} of requests that TF Serving runs before it accepts others."""
         return {self.signature: dict.fromkeys(self.input_names, texts)}
+
+    def encoded(self, texts: Sequence[Any], max_seq_length: int) -> tuple[Any, Any]:
+        """One or two string tensors [N] as the inputs of a model, cut as BERT cuts them.
+
+        Returns (ids, a RaggedTensor [N, T_n] int32; the tokens that each input had before it was
+        cut, [N] int32).
+        """
+        pieces = [self.tokenizer.tokenize(one) for one in texts]
+        num_boundaries = 1 + len(pieces)
+        lengths = tf.add_n([tf.cast(one.row_lengths(), tf.int32) for one in pieces])
+        size = max(0, max_seq_length - num_boundaries)
+        if len(pieces) == 1:
+            trimmed = [pieces[0][:, :size]]
+        else:
+            # Of two equally long texts, the trimmer cuts its first one, BERT the second.
+            trimmed = tf_text.ShrinkLongestTrimmer(size).trim(pieces[::-1])[::-1]
+        vocabulary = self.tokenizer.vocabulary
+        ids, _ = tf_text.combine_segments(trimmed, vocabulary.bos_id, vocabulary.eos_id)
+        return ids, num_boundaries + lengths
 
     def outputs_of_rows(
         self,
@@ -107,9 +127,9 @@ class ServedClassifier(ServedRows):
         with tf.control_dependencies([require(tf.reduce_all(sizes == sizes[0]), rule, sizes)]):
             columns = [tf.identity(one) for one in columns]
         config = self.lm.model.config
-        encoded = self.tokenizer.encode_texts(columns, config.max_seq_length)
+        ids, lengths = self.encoded(columns, config.max_seq_length)
         if self.lm.options.long_sentences == "refuse":
-            longest = tf.reduce_max(tf.concat([encoded.lengths, [0]], axis=0))
+            longest = tf.reduce_max(tf.concat([lengths, [0]], axis=0))
             require(
                 longest <= config.max_seq_length,
                 f"the model takes {config.max_seq_length} tokens, an input has",
@@ -117,7 +137,7 @@ class ServedClassifier(ServedRows):
             )
         logits = self.outputs_of_rows(
             lambda inputs: self.lm.model(inputs, training=False)["logits"],
-            encoded.input_ids,
+            ids,
             config.max_seq_length,
             config.num_outputs,
         )

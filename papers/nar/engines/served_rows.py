@@ -23,11 +23,11 @@ class ServedAutoencoder(ServedRows):
         A text that is too long ends the request with an error.
         """
         longest = self.lm.window_size + 2
-        encoded = self.tokenizer.encode_texts([check_texts(texts)], longest)
-        length = tf.reduce_max(tf.concat([encoded.lengths, [0]], axis=0))
+        ids, lengths = self.encoded([check_texts(texts)], longest)
+        length = tf.reduce_max(tf.concat([lengths, [0]], axis=0))
         rule = f"a latent vector holds {longest} tokens, a text has"
         with tf.control_dependencies([require(length <= longest, rule, length)]):
-            ids = encoded.input_ids.with_values(tf.identity(encoded.input_ids.values))
+            ids = ids.with_values(tf.identity(ids.values))
         vectors = self.outputs_of_rows(
             lambda inputs: self.lm.model.encode_latent(inputs, training=False)["mean"],
             ids,

@@ -12,12 +12,11 @@ from tta.data.corpus.config import LocalCorpusConfig
 from tta.data.corpus.prepare import create_tfrecords
 from tta.data.vocabulary.words import WordVocabulary
 from tta.errors import InputError
-from tta.papers.semfit.create import create_vectors
+from tta.papers.semfit.create import create_vectors, whitening_over
 from tta.papers.semfit.create_config import VectorsConfig
 from tta.papers.semfit.vectors.fasttext import SubwordVectors
 from tta.papers.semfit.vectors.ngrams import NgramVectors
 from tta.papers.semfit.vectors.target_vectors import TargetVectors
-from tta.scoring.scorers import pooling
 
 pytestmark = pytest.mark.tensorflow
 
@@ -100,7 +99,7 @@ def test_from_a_file(dataset, tmp_path):
 
 
 def test_whitened(dataset, tmp_path, monkeypatch):
-    monkeypatch.setattr(pooling, "_BLOCK_ROWS", 3)
+    monkeypatch.setattr("tta.papers.semfit.create._BLOCK_ROWS", 3)
     raw, made = create(dataset, tmp_path / "a"), create(dataset, tmp_path / "b", whiten=True)
     v = VOCABULARY
     np.testing.assert_array_equal(made.any(axis=1), raw.any(axis=1))
@@ -117,7 +116,7 @@ def test_whitened(dataset, tmp_path, monkeypatch):
 
 def test_whitening_needs_a_word_with_a_vector():
     with pytest.raises(InputError, match="no whitening: no word of the text has a vector"):
-        pooling.Whitening.over(np.zeros((5, 3), np.float32), np.zeros(5, np.int64))
+        whitening_over(np.zeros((5, 3), np.float32), np.zeros(5, np.int64))
 
 
 def test_whitened_vectors_by_svd_have_equal_variance_over_the_text(dataset, tmp_path):

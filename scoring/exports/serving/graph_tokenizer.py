@@ -1,12 +1,8 @@
-"""Splits text into word pieces in TensorFlow operations, which TF Serving has.
-
-N texts, T_n tokens of text n.
-"""
+"""Splits text into word pieces in TensorFlow operations, which TF Serving has. N texts."""
 
 import unicodedata
-from collections.abc import Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import tensorflow as tf
 import tensorflow_text as tf_text
@@ -18,18 +14,6 @@ from tta.errors import InputError
 
 _CODES = 0x30000  # no later character has a case or is composed
 _MOST_MARKS = 3  # that compose with one letter
-
-
-class EncodedTexts(NamedTuple):
-    """Inputs of a model as ids.
-
-    Attributes:
-        input_ids: `tf.RaggedTensor` [N, T_n] int32.
-        lengths: [N] int32, the tokens that each input had before it was cut.
-    """
-
-    input_ids: Any
-    lengths: Any
 
 
 class GraphTokenizer:
@@ -117,20 +101,6 @@ class GraphTokenizer:
         values = tf.where(found, tf.gather(tf.constant(became), place), characters.values)
         texts = tf.strings.reduce_join(characters.with_values(values), axis=-1)
         return _composed(texts) if self._normalization in (STRIP_LATIN, KEEP_ACCENTS) else texts
-
-    def encode_texts(self, texts: Sequence[Any], max_seq_length: int) -> EncodedTexts:
-        """One or two string tensors [N] as the inputs of a classifier, cut as BERT cuts them."""
-        pieces = [self.tokenize(one) for one in texts]
-        num_boundaries = 1 + len(pieces)
-        lengths = tf.add_n([tf.cast(one.row_lengths(), tf.int32) for one in pieces])
-        size = max(0, max_seq_length - num_boundaries)
-        if len(pieces) == 1:
-            trimmed = [pieces[0][:, :size]]
-        else:
-            # Of two equally long texts, the trimmer cuts its first one, BERT the second.
-            trimmed = tf_text.ShrinkLongestTrimmer(size).trim(pieces[::-1])[::-1]
-        ids, _ = tf_text.combine_segments(trimmed, self.vocabulary.bos_id, self.vocabulary.eos_id)
-        return EncodedTexts(ids, num_boundaries + lengths)
 
 
 def _rules(normalize):

@@ -116,26 +116,6 @@ def pad(rows: Sequence[np.ndarray], pad_id: int, width: int = 0) -> tuple[np.nda
     return ids, mask
 
 
-def batches_of_rows(
-    rows: Sequence[np.ndarray], pad_id: int, batch_tokens: int, in_flight: int
-) -> list[Batch]:
-    """`Batch`es of N rows of ids [T_n], the longest first; `batch_tokens` as in `make_batches`.
-
-    Their number is a multiple of `in_flight`, see `run_batches`, so that all cores end together.
-    """
-    order = sorted(range(len(rows)), key=lambda index: -len(rows[index]))
-    batches = []
-    while order:
-        most = max(1, batch_tokens // len(rows[order[0]]))
-        left = -(-len(order) // most)
-        left += -(left + len(batches)) % in_flight
-        count = -(-len(order) // left)
-        chosen, order = order[:count], order[count:]
-        ids, mask = pad([rows[index] for index in chosen], pad_id)
-        batches.append(Batch(ids, mask, mask, chosen))
-    return batches
-
-
 def run_batches(
     function: Callable[[Batch], np.ndarray],
     batches: Sequence[Batch],

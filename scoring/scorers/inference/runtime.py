@@ -12,7 +12,6 @@ from tta.names import VOCABULARY
 from tta.scoring.engines.base import BatchFunction, Engine
 from tta.scoring.scorers.inference.batches import (
     Batch,
-    batches_of_rows,
     make_batches,
     prefetch,
     run_batches,
@@ -108,13 +107,6 @@ class Runtime(Scorer):
         prepared = prefetch(lambda texts: (texts, self._batches(texts, 0, positions)), blocks)
         for texts, batches in prepared:
             yield texts, self._results(make, batches, advance)
-
-    def run_rows(self, function: BatchFunction, rows: Sequence[np.ndarray]) -> Results:
-        """Yields (batch, result) of N rows of ids [T_n], begin and end token included."""
-        pad_id = self.text_tokenizer.vocabulary.pad_id
-        in_flight = self.engine.batches_in_flight
-        batches = batches_of_rows(rows, pad_id, self.batch_tokens, in_flight)
-        return self._results(lambda: function, batches)
 
     def _results(self, make, batches, advance=None):
         function = make()
