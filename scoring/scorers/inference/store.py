@@ -39,13 +39,13 @@ class ResultStore:
 
     def get(self, keys: Iterable[str]) -> dict[str, Any]:
         """The results of those of the keys that have one."""
-        found, select = {}, f"SELECT value, crc32 FROM {_TABLE} WHERE key = ?"
+        found, which = {}, "WHERE key IN (SELECT value FROM json_each(?))"
+        select = f"SELECT key, value, crc32 FROM {_TABLE} {which}"
         with self._database() as database:
-            for key in keys:
-                for value, crc in database.execute(select, (key,)):
-                    if crc != _crc(key, value):
-                        raise InputError(f"damaged: the result {key} has changed", self.path)
-                    found[key] = json.loads(value)
+            for key, value, crc in database.execute(select, [json.dumps([*keys])]):
+                if crc != _crc(key, value):
+                    raise InputError(f"damaged: the result {key} has changed", self.path)
+                found[key] = json.loads(value)
         return found
 
     def put(self, results: Mapping[str, Any]) -> None:
