@@ -21,7 +21,7 @@ def is_parquet(path: str) -> bool:
     """Whether a file is Parquet, or a folder has such files, also in partitions (`year=2026/`)."""
     if os.path.isfile(path):
         with contextlib.suppress(OSError), open(path, "rb") as file:  # its reader says why
-            return (file.read(len(MAGIC)) or path.endswith(SUFFIX) and MAGIC) == MAGIC
+            return (file.read(len(MAGIC)) or (path.endswith(SUFFIX) and MAGIC)) == MAGIC
     return os.path.isdir(path) and bool(parquet_files(path))
 
 
