@@ -63,6 +63,7 @@ def interrupted(folder, monkeypatch):
         ("s.jsonl", {}),
         ("s.jsonl.gz", {"text": True, "tokens": True, "words": True, "perplexity": True}),
         ("s.csv", {"words": True}),
+        ("s.parquet", {"tokens": True}),
         ("s.jsonl", {"shard": "2/3", "tokens": True}),
     ],
 )

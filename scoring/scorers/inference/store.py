@@ -31,8 +31,8 @@ class ResultStore:
     def __init__(self, path: Path | str):
         self.path = str(path)
         with self._database() as database:
-            tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master")}
-            if tables - {_TABLE}:
+            own = f"name = '{_TABLE}' OR name LIKE 'sqlite_%'"  # SQLite's, such as of ANALYZE
+            if any(database.execute(f"SELECT name FROM sqlite_master WHERE NOT ({own})")):
                 raise InputError("an SQLite file of another program", path)
             columns = "key TEXT PRIMARY KEY, value TEXT, crc32 INTEGER"
             database.execute(f"CREATE TABLE IF NOT EXISTS {_TABLE} ({columns}) WITHOUT ROWID")
