@@ -6,11 +6,10 @@ Example:
     tta score --input_file=examples/train.txt --output_file=scores.jsonl
 """
 
-import contextlib
 import sys
 
 from tta import cli
-from tta.scoring.scorers.config import ScoreConfig, Shard
+from tta.scoring.scorers.config import ScoreConfig
 from tta.scoring.scorers.inference.unfinished import naming_resume
 from tta.scoring.scorers.options import OneModel, ScoreOptions
 
@@ -19,9 +18,7 @@ def main(config: ScoreConfig, model: OneModel, options: ScoreOptions) -> None:
     files = config.pairs or [config.input_file or ("-" if config.texts is None else "")]
     if files == ["-"] and sys.stdin is not None and sys.stdin.isatty():
         print("one sentence per line; Ctrl-D ends", file=sys.stderr)
-    output = config.output_file or "-"
-    output = output if config.shard is None else Shard.parse(config.shard).path(output)
-    with contextlib.nullcontext() if output == "-" else naming_resume(output):
+    with naming_resume(config.written):
         if config.pairs is None:
             from tta.scoring.scorers.files import score_file as score
         else:

@@ -64,7 +64,7 @@ def naming_resume(output_file: str) -> Iterator[None]:
         if not isinstance(error, (Exception, SystemExit)):
             if os.path.lexists(path):
                 error.args = (f"--resume goes on with {path}",)
-            elif not os.path.lexists(output_file):
+            elif output_file != "-" and not os.path.lexists(output_file):
                 error.args = ("nothing was written yet",)
         raise
 
