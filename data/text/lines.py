@@ -13,7 +13,7 @@ from typing import Any
 
 from tta.data.text.encodings import check_first_line, check_line
 from tta.data.text.files import STANDARD_STREAM, PipeReader, open_input, open_pipe, shown_path
-from tta.data.text.parquet import STRINGS, ParquetFiles, is_parquet, json_lines, parquet_files
+from tta.data.text.parquet import ParquetFiles, is_parquet, json_lines, parquet_files
 from tta.data.text.progress import tqdm
 from tta.data.text.tables import column_cells, delimiter_of
 from tta.errors import InputError
@@ -265,9 +265,6 @@ class ParquetReader(TextReader):
         if names.count(column) != 1:
             rule = f"expected one column {column!r}" if column else "--column chooses the column"
             raise InputError(f"{rule}; the file has {', '.join(names)}", self._paths[0])
-        kind = self.files.schema.field(column).type
-        if not re.match(STRINGS, str(kind)):
-            raise InputError(f"expected strings in column {column!r}, got {kind}", self._paths[0])
 
     def __iter__(self) -> Iterator[str]:
         number, first, last = 0, 0, None

@@ -11,9 +11,9 @@ from typing import Any
 
 from tta.errors import InputError, install
 
-STRINGS = r"(dictionary<values=)?(large_)?string(_view)?\b"  # Arrow's names of their types
 MAGIC, SUFFIX = b"PAR1", ".parquet"
 _TEXTS = {"id", "text", "texts", "tokens", "words", "reference"}
+_STRINGS = re.compile(r"((dictionary<values=)?(large_)?string(_view)?|null)\b")  # Arrow's names
 ROWS = 1 << 14  # that are in memory at a time, and in a group of an output
 
 
@@ -74,8 +74,8 @@ class ParquetFiles:
         given = self.schema.names if column is None else [column]
         for path, fragment in zip(self._paths, self._fragments, strict=True):
             with _readable(path):
-                for own in fragment.physical_schema:
-                    if own.name == column and not re.match(f"{STRINGS}|null", str(own.type)):
+                for own in (*fragment.physical_schema, *self.schema):  # which has those of paths
+                    if own.name == column and not _STRINGS.match(str(own.type)):
                         rule = f"expected strings in column {column!r}, got {own.type}"
                         raise InputError(rule, path)
                 size = fragment.count_rows()

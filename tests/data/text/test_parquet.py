@@ -60,6 +60,8 @@ def test_a_folder_of_an_engine_has_its_partitions_as_a_column(folder):
     assert done.returncode == 0, done.stderr
     assert pq.read_table("out.parquet")["year"].to_pylist() == [2025] * 3 + [2026] * 2
     assert pq.read_schema("out.parquet").names[:4] == ["text", "when", "year", "score"]
+    done = score("--input_file=in", "--column=year", "--output_file=years.parquet")
+    assert "expected strings in column 'year', got int32" in done.stderr
 
 
 FAILURES = [
@@ -68,6 +70,8 @@ FAILURES = [
     ({}, ["--column=when"], "in.parquet: expected strings in column 'when', got timestamp[us]"),
     ({"tags": [["a"]] * 3}, ["--column=tags"], "in.parquet: expected strings in column 'tags', "),
     ({"t": ["a", "b", None]}, ["--column=t"], "in.parquet:3: column 't' is null"),
+    ({"t": [None] * 3}, ["--column=t"], "in.parquet:1: column 't' is null"),
+    ({"t": [b"a"] * 3}, ["--column=t"], "in.parquet: expected strings in column 't', got binary"),
     (
         {"score": [1, 2, 3]},
         ["--column=text"],
