@@ -47,14 +47,19 @@ def write(folder, count):
 
 
 def score(source, output, *flags):
-    """Runs tta score: seconds, seconds of its cores, and the most memory in MiB."""
+    """Runs tta score; see `measured`."""
     columns = ["--column=text"] if source.suffix == ".parquet" else []
     files = [f"--input_file={source}", f"--output_file={output}", "--overwrite"]
-    begin = time.perf_counter()
-    run = subprocess.Popen([*TTA, "score", *files, *columns, *flags], stderr=subprocess.DEVNULL)
+    return measured("score", *files, *columns, *flags)
+
+
+def measured(*command):
+    """Runs a command: seconds, seconds of its cores, and the most memory in MiB."""
+    begin, silent = time.perf_counter(), subprocess.DEVNULL
+    run = subprocess.Popen([*TTA, *command], stdout=silent, stderr=silent)
     _, status, used = os.wait4(run.pid, 0)
     run.returncode = os.waitstatus_to_exitcode(status)
-    assert run.returncode == 0, source
+    assert run.returncode == 0, command
     return time.perf_counter() - begin, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
 
 
@@ -124,10 +129,9 @@ def measure_cache(folder):
     (folder / "cache").unlink(missing_ok=True)
     dev, test = (lists / f"{part}.clean.json" for part in ("dev", "test"))
     for flags in ([], [f"--cache={folder / 'cache'}"], [f"--cache={folder / 'cache'}"]):
-        begin = time.perf_counter()
         files = [f"--nbest_file={test}", f"--dev_nbest_file={dev}", "--output_file=/dev/null"]
-        subprocess.run([*TTA, "rerank", *files, *flags], check=True, capture_output=True)
-        print(f"tta rerank {' '.join(flags)}: {time.perf_counter() - begin:.1f} s", flush=True)
+        seconds, cpu, _ = measured("rerank", *files, *flags)
+        print(f"tta rerank {' '.join(flags)}: {seconds:.1f} s ({cpu:.1f} of cores)", flush=True)
 
 
 PARTS = {

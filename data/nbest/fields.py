@@ -66,7 +66,7 @@ _MEASURES = {"wer", "cer", "mer", "wil", "ter", "bleu", "chrf", "meteor", "rouge
 
 def named(fields: Iterable[str], names: Sequence[str]) -> str | None:
     """The field with one of the names, the earliest name if there are several; or None."""
-    return next(_all_named(fields, names), None)
+    return next(iter(_all_named(tuple(fields), tuple(names))), None)
 
 
 def id_of(fields: Mapping[str, Any], default: Any = None) -> tuple[Any, bool]:
@@ -75,9 +75,9 @@ def id_of(fields: Mapping[str, Any], default: Any = None) -> tuple[Any, bool]:
     The id of a file is its name without folder and suffix. If no value is a string or a number, the
     first one is returned, so that the caller can refuse it.
     """
-    if ids := [fields[key] for key in _all_named(fields, IDS)]:
+    if ids := [fields[key] for key in _all_named(tuple(fields), IDS)]:
         return next((one for one in ids if type(one) in (str, int) and one != ""), ids[0]), False
-    for key in _all_named(fields, RECORDINGS):
+    for key in _all_named(tuple(fields), RECORDINGS):
         value = fields[key]
         if isinstance(value, str) and value:
             if _plain(key).endswith("id"):
@@ -132,7 +132,7 @@ def row_keys(fields: Mapping[str, Any]) -> dict[str, str]:
         "score": score_key(fields),
         "reference": named(fields, REFERENCES),
     }
-    if not found["reference"] and text not in [*_all_named(fields, TRANSCRIPTS)]:
+    if not found["reference"] and text not in _all_named(tuple(fields), TRANSCRIPTS):
         found["reference"] = named(fields, TRANSCRIPTS)
     return {kind: name for kind, name in found.items() if name in fields}
 
@@ -147,7 +147,7 @@ def ranked(
     """
     if any(one.score is not None for one in hypotheses) or len(hypotheses) < 2:
         return hypotheses
-    for name in _all_named(fields[0], RANKS):
+    for name in _all_named(tuple(fields[0]), RANKS):
         found = [re.fullmatch(r"(.*?)([0-9]{1,9})(?:\.0)?", str(row.get(name))) for row in fields]
         ranks = [int(match[2]) for match in found if match]
         if len(set(ranks)) < len(found) or len({match and match[1] for match in found}) > 1:
@@ -210,10 +210,11 @@ def _names_feature(name):
     return bool(words and _LAST_WORD.fullmatch(words[-1])) and _MEASURES.isdisjoint(words)
 
 
+@functools.lru_cache(1000)  # most hypotheses of a file have the same fields
 def _all_named(fields, names):
     """The fields that have one of the names, in the order of the names."""
-    found = {_plain(field): field for field in reversed([*fields])}
-    return (found[plain] for name in names if (plain := _plain(name)) in found)
+    found = {_plain(field): field for field in reversed(fields)}
+    return [found[plain] for name in names if (plain := _plain(name)) in found]
 
 
 @functools.lru_cache(1000)

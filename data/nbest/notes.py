@@ -130,8 +130,8 @@ def mixture_notes(file: NBestFile) -> Iterator[str]:
 
 def text_notes(file: NBestFile) -> Iterator[str]:
     """Yields a note if the texts are numbers of words."""
-    texts = [h.text.split() for one in file.lists for h in one.hypotheses if h.text.strip()]
-    numbers = [text for text in texts if all(map(str.isdecimal, text))]
+    texts = [h.text for one in file.lists for h in one.hypotheses if h.text.strip()]
+    numbers = [text.split() for text in texts if re.fullmatch(r"[\d\s]+", text)]
     if len(numbers) >= NEARLY_ALL * len(texts) and any(
         int(word[:9]) > 99 for text in numbers for word in text
     ):

@@ -1,5 +1,6 @@
 """What formats with one hypothesis per line share."""
 
+import functools
 import itertools
 import re
 from collections import Counter
@@ -136,5 +137,6 @@ def _likeness(one: str, other: str) -> float:
     return 2 * (pairs & others).total() / (pairs.total() + others.total())
 
 
+@functools.lru_cache(8)  # the first text of a list is compared with several
 def _pairs(text):
     return Counter(itertools.pairwise(f" {text} "))

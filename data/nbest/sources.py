@@ -58,7 +58,8 @@ def iter_lists(
         lines = iter_lines(path, opener, MAX_DOCUMENT_BYTES)
         head = read_head(lines)
         stem = "" if str(path) == STANDARD_STREAM else _stem(str(path))
-        chosen = choose_format(format, Source(head, *options, stem=stem))
+        source = Source(head, *options, stem=stem)
+        chosen = choose_format(format, source)
         with _read_as(chosen, format):
             if chosen.is_streamed:
                 for number, line in enumerate(itertools.chain(head, lines), 1):
@@ -66,7 +67,7 @@ def iter_lists(
                         chosen.read_row(number, line, collector)
                         yield from ((chosen, nbest) for nbest in collector.take())
             else:
-                source = Source([*head, *lines], *options, stem=stem)
+                source = replace(source, lines=[*head, *rest]) if (rest := [*lines]) else source
                 if format is None and (doubt := chosen.doubt(source)):
                     raise InputError(f"the file may be in the format {chosen.name}, but {doubt}")
                 _read_whole(chosen, source, collector)

@@ -279,6 +279,8 @@ def open_output(path: Path | str, overwrite: bool = False, binary: bool = False)
     suffix = Path(path).suffix
     if suffix in _NO_PACKERS and not binary:
         raise InputError(f"cannot be written as {suffix}; use .gz, .bz2 or .xz", path)
+    if suffix in _PACKERS and Path(path).stem.endswith(SUFFIX):
+        raise InputError(f"Parquet is compressed in itself: leave out {suffix}", path)
     mode = _file_mode(path)
     if mode and stat.S_ISDIR(mode):
         raise InputError("expected a file to write, got a folder", path)

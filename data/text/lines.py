@@ -267,9 +267,6 @@ class ParquetReader(TextReader):
         if names.count(column) != 1:
             rule = f"expected one column {column!r}" if column else "--column chooses the column"
             raise InputError(f"{rule}; the file has {', '.join(names)}", self._paths[0])
-        kind = self.files.schema.field(column).type
-        if not re.match(r"(dictionary<values=)?(large_)?string(_view)?\b", str(kind)):
-            raise InputError(f"expected strings in column {column!r}, got {kind}", self._paths[0])
 
     def __iter__(self) -> Iterator[str]:
         number, first, last = 0, 0, None

@@ -5,12 +5,15 @@ import glob
 import io
 import json
 import os
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tta.errors import InputError, install
 
 MAGIC, SUFFIX = b"PAR1", ".parquet"
+_TEXTS = {"id", "text", "texts", "tokens", "words", "reference"}
+_STRINGS = re.compile(r"((dictionary<values=)?(large_)?string(_view)?|null)\b")  # Arrow's names
 ROWS = 1 << 14  # that are in memory at a time, and in a group of an output
 
 
@@ -18,51 +21,64 @@ def is_parquet(path: str) -> bool:
     """Whether a file is Parquet, or a folder has such files, also in partitions (`year=2026/`)."""
     if os.path.isfile(path):
         with contextlib.suppress(OSError), open(path, "rb") as file:  # its reader says why
-            return file.read(len(MAGIC)) == MAGIC
+            return (file.read(len(MAGIC)) or (path.endswith(SUFFIX) and MAGIC)) == MAGIC
     return os.path.isdir(path) and bool(parquet_files(path))
 
 
 def parquet_files(folder: str) -> list[str]:
-    """The Parquet files of a folder and its folders, without those that engines write beside."""
-    pattern = os.path.join(glob.escape(folder), "**", f"[!_]*{SUFFIX}")
-    return sorted(glob.glob(pattern, recursive=True))
+    """The Parquet files of a folder and its folders, without those that engines write beside.
+
+    These begin with `_`, or are in folders that do, such as `_temporary/` of an unfinished job.
+    """
+    found = glob.glob(f"**/[!_]*{SUFFIX}", root_dir=folder, recursive=True)
+    beside = re.compile(r"(^|/)_[^=/]*/".replace("/", re.escape(os.sep)))
+    return sorted(os.path.join(folder, one) for one in found if not beside.search(one))
 
 
 class ParquetFiles:
-    """Files of one schema, with a further column for each `name=value` in their paths.
+    """Files of the same columns, with a further one for each `name=value` in their paths.
+
+    A type is the widest of all files: int64 for int32 and int64, or for nulls and int64.
 
     Raises:
-        InputError: pyarrow is missing, or a file is damaged; also while iterating.
+        InputError: pyarrow is missing, a file is damaged, or has other columns; also while
+            iterating.
     """
 
     def __init__(self, paths: Sequence[str]):
         self._paths = paths
         try:
-            from pyarrow import dataset
+            from pyarrow import ArrowException, dataset, unify_schemas
         except ImportError:
             needs = "a Parquet file needs the package pyarrow"
             raise InputError(f"{needs}: {install('parquet')}", paths[0]) from None
         with _readable(paths[0]):
-            self._data = dataset.dataset(paths, format="parquet", partitioning="hive")
-        self.schema: Any = self._data.schema
+            data = dataset.dataset(paths, format="parquet", partitioning="hive")
+        self.schema: Any = data.schema
+        self._fragments = [*data.get_fragments()]
+        for path, fragment in zip(paths, self._fragments, strict=True):
+            with _readable(path):
+                own = fragment.physical_schema
+            if {*own.names} != {*self._fragments[0].physical_schema.names}:
+                raise InputError(f"its columns are not those of {paths[0]}", path)
+            with contextlib.suppress(ArrowException):  # where it is read, if it is
+                self.schema = unify_schemas([self.schema, own], promote_options="permissive")
 
-    def batches(self, *columns: str) -> Iterator[tuple[str, int, Any]]:
+    def batches(self, column: str | None = None) -> Iterator[tuple[str, int, Any]]:
         """Yields (the file, the number of its rows, a table of at most `ROWS`) in order.
 
-        Without `columns`, a table has all of them.
+        A table has the column of strings, or all columns.
         """
         from pyarrow import Table
 
-        first = next(self._data.get_fragments()).physical_schema
-        for path, fragment in zip(self._paths, self._data.get_fragments(), strict=True):
+        given = self.schema.names if column is None else [column]
+        for path, fragment in zip(self._paths, self._fragments, strict=True):
             with _readable(path):
-                own = fragment.physical_schema
-                names = set(columns).intersection(first.names)  # without those of partitions
-                if set(own.names) != set(first.names) or any(
-                    own.field(name).type not in (first.field(name).type, "null") for name in names
-                ):
-                    raise InputError(f"its columns are not those of {self._paths[0]}", path)
-                size, given = fragment.count_rows(), list(columns or self.schema.names)
+                for own in (*fragment.physical_schema, *self.schema):  # which has those of paths
+                    if own.name == column and not _STRINGS.match(str(own.type)):
+                        rule = f"expected strings in column {column!r}, got {own.type}"
+                        raise InputError(rule, path)
+                size = fragment.count_rows()
                 for group in fragment.split_by_row_group():  # a file would be read ahead
                     found = group.to_batches(self.schema, given, batch_size=ROWS)
                     yield from ((path, size, Table.from_batches([batch])) for batch in found)
@@ -86,6 +102,15 @@ def json_lines(path: str) -> Iterator[str]:
     for _, _, batch in files.batches():
         for row in batch.to_pylist():
             yield json.dumps(row, ensure_ascii=False, default=str)
+
+
+def _without_null(name, kind):
+    """A type, with one for values of which a group has none yet: strings by name, or numbers."""
+    from pyarrow import float64, list_, string, types
+
+    if types.is_list(kind):
+        return list_(_without_null(name, kind.value_type))
+    return (string() if name in _TEXTS else float64()) if types.is_null(kind) else kind
 
 
 class ParquetWriter(io.StringIO):
@@ -142,6 +167,9 @@ class ParquetWriter(io.StringIO):
             names = self._schema.names if self._schema else {k: 0 for row in rows for k in row}
             columns = {name: [row.get(name) for row in rows] for name in names}
             table = pyarrow.table(columns, schema=self._schema)
+            if self._schema is None:
+                kinds = [(one.name, _without_null(one.name, one.type)) for one in table.schema]
+                table = table.cast(pyarrow.schema(kinds))
         except (pyarrow.ArrowException, ValueError, AttributeError) as error:
             reason = " ".join(str(error).split())
             raise InputError(f"cannot be written as Parquet: {reason}", self._path) from None

@@ -4,6 +4,7 @@ Hypotheses that are equally good keep their order in the list, so every decision
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -23,7 +24,6 @@ class Decision:
             `max`, the best one has 1.
         expected_losses: [L, N] float64, in the unit of the metric's `losses`: word errors, or
             1 - chrF. None for the decision `max`.
-        order: [L, N] int64, the indices of the hypotheses, best first; padding last.
     """
 
     lists: ScoredLists
@@ -32,14 +32,19 @@ class Decision:
     combined: np.ndarray
     posteriors: np.ndarray
     expected_losses: np.ndarray | None
-    order: np.ndarray
+
+    @cached_property
+    def order(self) -> np.ndarray:
+        """The indices of the hypotheses, best first, padding last: [L, N] int64."""
+        return np.lexsort((-self.combined, -self.goodness), axis=1)
 
     @property
     def picks(self) -> np.ndarray:
-        """The index of the best hypothesis of each list: [L] int64."""
-        return self.order[:, 0]
+        """The first of the order, for which nothing is sorted: [L] int64."""
+        best = self.goodness == self.goodness.max(axis=1, keepdims=True)
+        return np.where(best, self.combined, -np.inf).argmax(axis=1)
 
-    @property
+    @cached_property
     def goodness(self) -> np.ndarray:
         """What the order follows, highest first: [L, N] float64; -inf at padding.
 
@@ -81,10 +86,9 @@ def _decide(lists, weights):
     combined = (1 - weights.lm_weight) * first_pass + weights.lm_weight * lm_scores
     combined = np.where(lists.present, combined + weights.length_bonus * lists.num_words, -np.inf)
     if weights.decision == "max":
-        order = np.argsort(-combined, axis=1, kind="stable")
-        best = np.arange(combined.shape[1]) == order[:, :1]
+        best = np.arange(combined.shape[1]) == combined.argmax(axis=1, keepdims=True)
         best = (best & lists.present).astype(np.float64)
-        return Decision(lists, weights, lm_scores, combined, best, None, order)
+        return Decision(lists, weights, lm_scores, combined, best, None)
     assert lists.losses is not None
     highest = np.where(np.isfinite(combined[:, :1]), combined.max(axis=1, keepdims=True), 0.0)
     shifted = np.where(lists.present, combined, highest) - highest  # only differences matter
@@ -92,8 +96,7 @@ def _decide(lists, weights):
         probabilities = posteriors(lists.present, weights.scale * shifted)
     # Rounding keeps the order of equal texts, whose sums may differ in their last digits.
     expected = lists.losses.expected(probabilities).round(6)
-    order = np.lexsort((-combined, np.where(lists.present, expected, np.inf)), axis=1)
-    return Decision(lists, weights, lm_scores, combined, probabilities, expected, order)
+    return Decision(lists, weights, lm_scores, combined, probabilities, expected)
 
 
 def select(lists: ScoredLists, weights: RerankWeights) -> np.ndarray:

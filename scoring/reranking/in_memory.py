@@ -340,7 +340,9 @@ def _decided(nbest, model, weights, metric, rank_scores, progress, known):
 
     def load(model):
         lm = _load(model)
-        for note in unread_notes(lm, [[h.text for h in one.hypotheses] for one in nbest]):
+        lists = [[h.text for h in one.hypotheses] for one in nbest]
+        texts = [*dict.fromkeys(text for one in lists for text in one)]
+        for note in unread_notes(lm, lists, texts, lm.count_unknown(texts)):
             warnings.warn(note, stacklevel=5)
         return lm
 

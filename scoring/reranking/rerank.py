@@ -102,8 +102,9 @@ def rerank_files(
         lm = tta.load(model, **options_of(model, levels, options))
         loaded.insert(0, (lm.name, lm.signature))
         firsts = [one[0] for one in lists if one]
-        found = *unread_notes(lm, lists), *language_notes(lm, firsts), *unknown_note(lm, texts)
-        unknown[:0] = found
+        counts = lm.count_unknown(texts)
+        found = *unread_notes(lm, lists, texts, counts), *language_notes(lm, firsts)
+        unknown[:0] = *found, *unknown_note(lm, texts, counts)
         return lm
 
     def again(model: Any) -> Scorer:

@@ -156,13 +156,18 @@ class ScoreConfig(Config):
         for name in ("input_file", "output_file") if on_files else ():
             if getattr(self, name) in (None, "-"):
                 raise InputError(f"{on_files[0]} needs {name}, a file")
-        if self.shard is not None:
-            Shard.parse(self.shard)
+        _ = self.written  # parses the shard
         if self.split_punctuation and not self.words:
             raise InputError("split_punctuation needs words")
         for name in (*ROW_FIELDS[1:], *(["unit"] if self.unit != "nats" else [])):
             if self.pairs is not None and getattr(self, name):
                 raise InputError(f"{name} needs input_file, not pairs")
+
+    @property
+    def written(self) -> str:
+        """The file that is written, that of the shard, or - for standard output."""
+        path = self.output_file or "-"
+        return path if self.shard is None else Shard.parse(self.shard).path(path)
 
 
 @dataclass(frozen=True, kw_only=True)

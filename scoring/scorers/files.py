@@ -116,7 +116,7 @@ def score_file(config: ScoreConfig, model: str | None = None, **load_options: An
     is missing or malformed, the output cannot be written, there is no such model, a score is not
     finite, or a shard, or what `config.resume` goes on with, is damaged or of another run.
     """
-    output_file, lm = config.output_file or STANDARD_STREAM, None
+    output_file, lm = config.written, None
     seen: list[Sentence] = []
     shard = None if config.shard is None else Shard.parse(config.shard)
     run: dict[str, Any] = {}
@@ -134,7 +134,7 @@ def score_file(config: ScoreConfig, model: str | None = None, **load_options: An
         if is_kept or config.resume or shard is not None or config.merge_shards is not None:
             run = _run(config, paths, model, load_options)
     if shard is not None:
-        output_file, run = shard.path(output_file), {"shard": str(shard)} | run
+        run = {"shard": str(shard)} | run
     # Opened first, so that an unwritable file is reported before the work, not after it.
     with contextlib.ExitStack() as at_end, open_output(output_file, config.overwrite) as file:
         if isinstance(reader, ParquetReader) and isinstance(file, ParquetWriter):

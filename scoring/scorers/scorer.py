@@ -471,10 +471,13 @@ def signature_name(name: str) -> str:
     return printable(name).replace("|", "\\x7c")
 
 
-def unknown_note(lm: Scorer, texts: Sequence[str]) -> Iterator[str]:
-    """Yields the notes of a model, and one if it does not know all words of the texts."""
+def unknown_note(lm: Scorer, texts: Sequence[str], counts: Any = None) -> Iterator[str]:
+    """Yields the notes of a model, and one if it does not know all words of N texts.
+
+    `counts` is what `lm.count_unknown` says of them, [N] int64, if that is known.
+    """
     yield from lm.notes
-    counts = lm.count_unknown(texts)
+    counts = lm.count_unknown(texts) if counts is None else counts
     if counts.any():
         first = texts[int(np.flatnonzero(counts)[0])]
         yield (

@@ -63,6 +63,7 @@ def interrupted(folder, monkeypatch):
         ("s.jsonl", {}),
         ("s.jsonl.gz", {"text": True, "tokens": True, "words": True, "perplexity": True}),
         ("s.csv", {"words": True}),
+        ("s.parquet", {"tokens": True}),
         ("s.jsonl", {"shard": "2/3", "tokens": True}),
     ],
 )
@@ -81,7 +82,7 @@ def test_resumed_twice_it_has_the_bytes_of_one_run(tmp_path, monkeypatch, name, 
     for resume, number in ((False, 2), (True, 1)):
         with pytest.MonkeyPatch.context() as patch:
             interrupt_at(patch, number)
-            with pytest.raises(KeyboardInterrupt, match=r"^--resume goes on with"):
+            with pytest.raises(KeyboardInterrupt):
                 run("cut", resume)
     added = interrupt_at(monkeypatch, 0)
     again = run("cut", True)
@@ -250,6 +251,44 @@ def test_sigterm_names_it_too(folder, monkeypatch):
 def test_only_the_scores_of_a_file_in_a_file_are_resumed(options, message):
     with pytest.raises(InputError, match=f"^{message}$"):
         ScoreConfig(resume=True, **options)
+
+
+# (what is there, flags, the end of the line that names an interrupt while the model is loaded)
+LOADING = [
+    (["in"], [], "; nothing was written yet"),
+    (["in", "out"], ["--overwrite"], ""),
+    (["in", ".out.1-of-2.unfinished"], ["--shard=2/2"], "; nothing was written yet"),
+    (["in"], ["--output_file=-"], ""),
+]
+
+
+@pytest.mark.parametrize(("there", "flags", "end"), LOADING)
+def test_an_interrupt_while_the_model_loads_says_how_it_goes_on(
+    folder, monkeypatch, there, flags, end
+):
+    def load(model=None, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tta.load", load)
+    for name in there[1:]:
+        (folder / name).touch()
+    output = [] if "--output_file=-" in flags else ["--output_file=out"]
+    done = run_command("tta-score", "--input_file=in", *output, *flags)
+    assert (done.returncode, done.stderr) == (130, f"error: interrupted{end}\n")
+    assert sorted(os.listdir(folder)) == sorted(there)
+
+
+@pytest.mark.parametrize("flags", [["--resume"], []])
+def test_an_interrupt_while_the_model_loads_names_what_is_kept(interrupted, monkeypatch, flags):
+    def load(model=None, **options):
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    before = (interrupted / KEPT).read_bytes()
+    monkeypatch.setattr("tta.load", load)
+    done = score(*flags)
+    end = f"error: terminated; --resume goes on with {KEPT}\n"
+    assert (done.returncode, done.stderr) == (143, end)
+    assert (interrupted / KEPT).read_bytes() == before
 
 
 def test_what_cannot_be_read_again_is_scored_and_not_kept(folder, monkeypatch):

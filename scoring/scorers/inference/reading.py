@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from tta.data.vocabulary.other_language import split_in_other_language
 from tta.data.vocabulary.tokenizer import Tokenizer
 from tta.scoring.scorers.arguments import shortened
@@ -11,10 +13,13 @@ NEARLY_ALL = 0.8  # of the tokens: the others may be signs, which vocabularies h
 MAX_TEXTS = 1000  # whose language a long text is judged by
 
 
-def unread_notes(lm: Scorer, lists: Sequence[Sequence[str]], what: str = "lists") -> Iterator[str]:
-    """Yields a note if all words of some lists of texts are unknown to a model."""
-    texts = list(dict.fromkeys(text for one in lists for text in one))
-    counts = lm.count_unknown(texts)
+def unread_notes(
+    lm: Scorer, lists: Sequence[Sequence[str]], texts: Sequence[str], counts: np.ndarray
+) -> Iterator[str]:
+    """Yields a note if all words of some lists of texts are unknown to a model.
+
+    `texts` are N of them, each once; `counts` what `lm.count_unknown` says of these: [N] int64.
+    """
     unknown = {text: count for text, count in zip(texts, counts.tolist(), strict=True) if count}
     if not unknown:
         return
@@ -25,7 +30,7 @@ def unread_notes(lm: Scorer, lists: Sequence[Sequence[str]], what: str = "lists"
     if found:
         first = shortened(next(filter(None, found[0])))
         yield (
-            f"{lm.name} cannot read {len(found):,} of {len(lists):,} {what}, first {first!r}: all "
+            f"{lm.name} cannot read {len(found):,} of {len(lists):,} lists, first {first!r}: all "
             "words are unknown to its vocabulary, so its scores say nothing about them; take "
             "another model"
         )

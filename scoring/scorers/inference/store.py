@@ -31,21 +31,21 @@ class ResultStore:
     def __init__(self, path: Path | str):
         self.path = str(path)
         with self._database() as database:
-            tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master")}
-            if tables - {_TABLE}:
+            own = f"name = '{_TABLE}' OR name LIKE 'sqlite_%'"  # SQLite's, such as of ANALYZE
+            if any(database.execute(f"SELECT name FROM sqlite_master WHERE NOT ({own})")):
                 raise InputError("an SQLite file of another program", path)
             columns = "key TEXT PRIMARY KEY, value TEXT, crc32 INTEGER"
             database.execute(f"CREATE TABLE IF NOT EXISTS {_TABLE} ({columns}) WITHOUT ROWID")
 
     def get(self, keys: Iterable[str]) -> dict[str, Any]:
         """The results of those of the keys that have one."""
-        found, select = {}, f"SELECT value, crc32 FROM {_TABLE} WHERE key = ?"
+        found, which = {}, "WHERE key IN (SELECT value FROM json_each(?))"
+        select = f"SELECT key, value, crc32 FROM {_TABLE} {which}"
         with self._database() as database:
-            for key in keys:
-                for value, crc in database.execute(select, (key,)):
-                    if crc != _crc(key, value):
-                        raise InputError(f"damaged: the result {key} has changed", self.path)
-                    found[key] = json.loads(value)
+            for key, value, crc in database.execute(select, [json.dumps([*keys])]):
+                if crc != _crc(key, value):
+                    raise InputError(f"damaged: the result {key} has changed", self.path)
+                found[key] = json.loads(value)
         return found
 
     def put(self, results: Mapping[str, Any]) -> None:

@@ -18,7 +18,7 @@ _RUN = "run"  # the key of what the run depends on
 def unfinished(output_file: str, run: Mapping[str, Any], resume: bool) -> Iterator[ResultStore]:
     """Gives a file for results. It is removed at the end, and if an input is wrong.
 
-    An interrupt names it, and a kill leaves it.
+    An interrupt or a kill leaves it.
 
     Args:
         output_file: the output, whose lock this process holds.
@@ -29,7 +29,7 @@ def unfinished(output_file: str, run: Mapping[str, Any], resume: bool) -> Iterat
     Raises:
         InputError: what is there is not such a file, or is of another run.
     """
-    path = str(Path(output_file).with_name(f".{Path(output_file).name}.unfinished"))
+    path = _kept(output_file)
     if os.path.lexists(path):
         if not stat.S_ISREG(os.lstat(path).st_mode):
             raise InputError("expected a file, got a link, a folder or a pipe", path)
@@ -48,12 +48,29 @@ def unfinished(output_file: str, run: Mapping[str, Any], resume: bool) -> Iterat
         yield store
     except BaseException as error:
         is_done = isinstance(error, InputError) and error.path != path
-        if not isinstance(error, Exception):
-            error.args = (f"--resume goes on with {path}",)
         raise
     finally:
         if is_done:
             os.unlink(path)
+
+
+@contextlib.contextmanager
+def naming_resume(output_file: str) -> Iterator[None]:
+    """Lets an interrupt say how the run goes on, also one before the model is loaded."""
+    path = _kept(output_file)
+    try:
+        yield
+    except BaseException as error:
+        if not isinstance(error, (Exception, SystemExit)):
+            if os.path.lexists(path):
+                error.args = (f"--resume goes on with {path}",)
+            elif output_file != "-" and not os.path.lexists(output_file):
+                error.args = ("nothing was written yet",)
+        raise
+
+
+def _kept(output_file):
+    return str(Path(output_file).with_name(f".{Path(output_file).name}.unfinished"))
 
 
 def check_run(header: Mapping[str, Any], run: Mapping[str, Any], what: str, path: str) -> None:

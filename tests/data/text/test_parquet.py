@@ -60,6 +60,8 @@ def test_a_folder_of_an_engine_has_its_partitions_as_a_column(folder):
     assert done.returncode == 0, done.stderr
     assert pq.read_table("out.parquet")["year"].to_pylist() == [2025] * 3 + [2026] * 2
     assert pq.read_schema("out.parquet").names[:4] == ["text", "when", "year", "score"]
+    done = score("--input_file=in", "--column=year", "--output_file=years.parquet")
+    assert "expected strings in column 'year', got int32" in done.stderr
 
 
 FAILURES = [
@@ -68,6 +70,8 @@ FAILURES = [
     ({}, ["--column=when"], "in.parquet: expected strings in column 'when', got timestamp[us]"),
     ({"tags": [["a"]] * 3}, ["--column=tags"], "in.parquet: expected strings in column 'tags', "),
     ({"t": ["a", "b", None]}, ["--column=t"], "in.parquet:3: column 't' is null"),
+    ({"t": [None] * 3}, ["--column=t"], "in.parquet:1: column 't' is null"),
+    ({"t": [b"a"] * 3}, ["--column=t"], "in.parquet: expected strings in column 't', got binary"),
     (
         {"score": [1, 2, 3]},
         ["--column=text"],
@@ -88,13 +92,84 @@ def test_a_wrong_column_is_one_line(folder, columns, flags, message):
     assert os.listdir(folder) == ["in.parquet"]
 
 
+GROUPS = ["--tokens", "--words"], ["--perplexity"]
+
+
+@pytest.mark.parametrize("flags", GROUPS)
+def test_a_first_group_without_values_fits_the_others(folder, flags):
+    table = pa.table({"line": ["", "the cat", "a dog"]})
+    pq.write_table(table, "in.parquet", row_group_size=1)
+    (folder / "in.txt").write_text("\n\n")
+    for source in ("in.parquet", "in.txt"):
+        given = [f"--input_file={source}", "--output_file=out.parquet", "--overwrite", *flags]
+        done = score(*given, *(["--column=line"] if source == "in.parquet" else []))
+        assert done.returncode == 0, done.stderr
+        kinds = {one.name: str(one.type) for one in pq.read_schema("out.parquet")}
+        assert "null" not in " ".join(kinds.values()), kinds
+        if "--tokens" in flags:
+            assert kinds["tokens"] == kinds["words"] == "list<element: string>"
+            assert kinds["log_probabilities"] == "list<element: double>"
+
+
+# (the columns of the first file, of the second, the type of column x in the output)
+KINDS = [
+    ({"x": pa.array([None] * 3)}, {"x": [1, 2, 3]}, "int64"),
+    ({"x": [1, 2, 3]}, {"x": pa.array([None] * 3)}, "int64"),
+    ({"x": pa.array([1, 2, 3], "int32")}, {"x": [1, 2, 1 << 40]}, "int64"),
+    ({"x": [1, 2, 3]}, {"x": [0.5, 1.0, 2.0]}, "double"),
+    ({"text": pa.array(["a"] * 3, pa.large_string())}, {}, None),
+    ({}, {"text": pa.array(["a"] * 3, pa.large_string())}, None),
+    ({}, {"text": pa.array(["a"] * 3).dictionary_encode()}, None),
+    ({"text": pa.array(["a"] * 3).dictionary_encode()}, {}, None),
+]
+
+
+@pytest.mark.parametrize(("first", "second", "kind"), KINDS)
+def test_a_type_is_the_widest_of_all_files(folder, first, second, kind):
+    write(folder / "in/1.parquet", **first)
+    write(folder / "in/2.parquet", **second)
+    done = score("--input_file=in", "--column=text", "--output_file=out.parquet")
+    assert done.returncode == 0, done.stderr
+    table = pq.read_table("out.parquet")
+    assert table.num_rows == 6
+    assert kind is None or str(table.schema.field("x").type) == kind
+    expected = [pq.read_table(f"in/{number}.parquet").to_pylist() for number in (1, 2)]
+    names = pq.read_schema("in/1.parquet").names
+    assert table.select(names).to_pylist() == [*expected[0], *expected[1]]
+
+
+def test_unfinished_files_of_an_engine_are_no_rows(folder):
+    write(folder / "in/_year=2026/part-0.parquet")
+    for name in ("_temporary/0/a", "_delta_log/b", "_year=2026/_temporary/c", ".tmp/d", ".e"):
+        write(folder / f"in/{name}.parquet")
+    for flags in (["--input_file=in"], ["--input_file=./in/"]):
+        done = score(*flags, "--column=text", "--output_file=out.parquet", "--overwrite")
+        assert done.returncode == 0, done.stderr
+        assert pq.read_table("out.parquet")["_year"].to_pylist() == [2026] * 3
+
+
+def test_a_file_of_no_bytes_is_damaged_and_parquet_is_not_packed_again(folder):
+    (folder / "in.parquet").touch()
+    done = score("--input_file=in.parquet", "--column=text", "--output_file=out.jsonl")
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert "in.parquet: a Parquet file that pyarrow cannot read: " in done.stderr
+    write(folder / "in.parquet")
+    for name in ("out.parquet.gz", "out.parquet.xz", "out.parquet.bz2"):
+        done = score("--input_file=in.parquet", "--column=text", f"--output_file={name}")
+        rule = f"{name}: Parquet is compressed in itself: leave out {name[11:]}"
+        assert (done.returncode, done.stderr) == (1, f"error: {rule}\n")
+    assert os.listdir(folder) == ["in.parquet"]
+
+
 def test_files_of_other_columns_are_refused_and_no_row_keeps_the_columns(folder):
     write(folder / "in/1.parquet")
-    for number, columns in enumerate(({"more": [1, 2, 3]}, {"text": [1, 2, 3]})):
+    ours = "its columns are not those of in/1.parquet"
+    strings = "expected strings in column 'text', got int64"
+    for rule, columns in ((ours, {"more": [1, 2, 3]}), (strings, {"text": [1, 2, 3]})):
         write(folder / "in/2.parquet", **columns)
         done = score("--input_file=in", "--column=text", "--output_file=out.parquet")
-        assert done.returncode == 1, number
-        assert "in/2.parquet: its columns are not those of in/1.parquet" in done.stderr
+        assert done.returncode == 1, rule
+        assert f"in/2.parquet: {rule}" in done.stderr
         assert os.listdir(folder) == ["in"]
     pq.write_table(pq.read_table("in/1.parquet").slice(0, 0), "empty.parquet")
     done = score("--input_file=empty.parquet", "--column=text", "--output_file=out.parquet")

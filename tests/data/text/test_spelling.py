@@ -3,8 +3,10 @@
 import re
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from tta.data.text.spelling import plain_texts
+from tta.data.text.spelling import _SIGNS, _SPELLINGS, plain_texts
 
 SPELLED = [
     # texts, as words, why
@@ -114,3 +116,11 @@ def test_what_may_be_words_is_kept(texts, num_notes):
     assert found == texts
     assert len(notes) == num_notes
     assert all("they count as words" in note for note in notes)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.data())
+def test_each_spelling_has_one_of_the_signs_that_are_searched_first(data):
+    for one in _SPELLINGS:
+        text = data.draw(st.from_regex(one.pattern))
+        assert _SIGNS.search(text), one.name

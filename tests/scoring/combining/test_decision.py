@@ -217,6 +217,7 @@ def test_max_is_a_plain_loop(lm_weight, length_bonus, reduction, scores, feature
     weights = RerankWeights(lm_weight, length_bonus, reduction, features=features)
     decision = decide(arrays, weights)
     np.testing.assert_array_equal(decision.picks, select(arrays, weights))
+    np.testing.assert_array_equal(decision.picks, decision.order[:, 0])
     np.testing.assert_array_equal(decision.goodness, decision.combined)
     assert decision.expected_losses is None
     assert decision.combined.shape == (13, max(len(one.hypotheses) for one in lists))
@@ -245,7 +246,19 @@ def test_mbr_uses_the_combined_scores():
         np.testing.assert_allclose(decision.expected_losses[i, :n], risks, atol=1e-5)
         np.testing.assert_array_equal(decision.goodness[i, :n], -decision.expected_losses[i, :n])
         assert np.all(np.isneginf(decision.goodness[i, n:]))
-        assert decision.picks[i] == int(np.argmin(risks))
+        assert decision.picks[i] == int(np.argmin(risks)) == decision.order[i, 0]
+
+
+@pytest.mark.parametrize(("scale", "why"), [(1.7, "equal losses"), (np.inf, "equal scores")])
+def test_equal_texts_are_picked_in_the_order_of_scores_and_then_of_the_list(scale, why):
+    scores = [[-2.0, -1.0, -1.0], [-3.0, -3.0, -3.0], []]
+    lists = [
+        NBestList(f"u{i}", tuple(Hypothesis("a b", score) for score in one))
+        for i, one in enumerate(scores)
+    ]
+    arrays = ScoredLists.build(lists, losses=PairwiseLosses.build(lists, WER))
+    decision = decide(arrays, RerankWeights(0.0, shares=(), scale=scale))
+    assert decision.picks.tolist() == decision.order[:, 0].tolist() == [1, 0, 0], why
 
 
 def test_the_mixture_has_a_weight_per_model():

@@ -77,10 +77,13 @@ def find_lists(
 ) -> Iterator[tuple[KeyPath, Layout]]:
     """Yields where lists are, at any depth, in their order; no interim results if `is_final`."""
 
+    arrays = {one.array for one in kinds}
+
     def layout_of(item):
-        if is_final and any(item.get(key) is value for key, value in _INTERIM.items()):
+        if is_final and any(item[key] is _INTERIM[key] for key in _INTERIM.keys() & item.keys()):
             return False
-        return next((one for one in kinds if one.rows(item) is not None), None)
+        lists = () if arrays.isdisjoint(item) else kinds
+        return next((one for one in lists if one.rows(item) is not None), None)
 
     return _walk(record, layout_of, (dict, list))
 

@@ -167,6 +167,15 @@ def test_a_file_that_is_no_cache_or_damaged_is_one_line(path, make, message):
     assert "\n" not in str(raised.value)
 
 
+@pytest.mark.parametrize("statement", ["ANALYZE", "VACUUM", "PRAGMA journal_mode = WAL"])
+def test_what_sqlite_itself_adds_to_a_cache_is_no_other_program(path, statement):
+    filled(path)
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        database.execute(statement)
+    assert sums(cached(path, model := Model()), MANY) == sums(Model(), MANY)
+    assert model.encoded == []
+
+
 def test_readers_do_not_wait_for_a_writer_and_a_writer_waits(path, monkeypatch):
     lm = cached(path)
     sums(lm, ["the cat"])
