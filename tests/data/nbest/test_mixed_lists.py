@@ -29,6 +29,7 @@ FILES = [
     ("".join(f"0 ||| {t} ||| -1\n" for one in LISTS for t in one), MIXED, "ids of Moses, all 0"),
     ("".join(f"u\t{t}\t-1\n" for t in FIRSTS), MIXED, "a table"),
     (rows([["no", "the rush vegetation", "the rush"], ["yes"], []]), "", "short ones and parts"),
+    (rows([["a", *FIRSTS]]), MIXED, "the first text of one character says nothing of the others"),
 ]
 
 

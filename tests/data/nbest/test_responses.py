@@ -12,6 +12,7 @@ from tta.data.nbest.formats import FORMATS
 from tta.data.nbest.formats.documents.json_format import JsonFormat
 from tta.data.nbest.formats.documents.layouts import Layout
 from tta.data.nbest.formats.documents.table import Tool
+from tta.data.nbest.formats.documents.times import channel_of
 from tta.data.nbest.lists import Hypothesis, NBestList
 from tta.errors import InputError
 
@@ -538,3 +539,12 @@ def test_lists_of_several_files_are_several_records(tmp_path):
     stream = io.StringIO()
     write_nbest(stream, read_nbest(tmp_path).lists, "responses")
     assert stream.getvalue() == f"{{}}\n{json.dumps({'results': [google('a')]})}\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "channel"),
+    [(("alternatives",), "1"), (("channels", 0, "x"), "1"), (("channels", 1, "x"), "2")],
+)
+def test_channels_are_counted_from_1(path, channel):
+    record = {"channels": [{"x": []}, {"x": []}], "alternatives": []}
+    assert channel_of(record, path) == channel

@@ -168,6 +168,19 @@ def test_other_names_are_refused(model):
         hub.hub_directory(model)
 
 
+@pytest.mark.parametrize(
+    ("folder", "name"),
+    [
+        ("models/tiny", "tiny"),
+        (f"models--me--tiny/snapshots/{COMMIT}", f"hf:me/tiny@{COMMIT}"),
+        (f"models--tiny/snapshots/{COMMIT}", f"hf:tiny@{COMMIT}"),
+        ("models--me--tiny/tiny", "tiny"),
+    ],
+)
+def test_signatures_name_a_model_of_the_hub_with_its_commit(folder, name):
+    assert hub.model_name(folder) == name
+
+
 def test_without_the_library_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     with pytest.raises(InputError) as raised:

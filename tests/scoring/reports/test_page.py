@@ -10,6 +10,7 @@ import pytest
 
 from tests.accessibility import serious
 from tta.data.nbest.lists import Hypothesis, NBestList
+from tta.scoring.combining.confidence import WordConfidence
 from tta.scoring.combining.decision import decide
 from tta.scoring.combining.scored_lists import ListStatistics, ScoredLists
 from tta.scoring.combining.weights import RerankWeights
@@ -298,3 +299,16 @@ def test_the_page_fits_a_phone_and_axe_finds_nothing_serious(browser, scheme):
     page.locator(".values").first.focus()
     assert page.evaluate("document.documentElement.scrollWidth") == 375
     page.close()
+
+
+@pytest.mark.parametrize(
+    ("rival", "tip"),
+    [
+        ("cat", "kat: 90% sure; rival: cat, 7%"),
+        ("", "kat: 90% sure; rival: (no word), 7%"),
+        (None, "kat: 90% sure"),
+    ],
+)
+def test_a_word_says_its_rival(rival, tip):
+    (shown,) = html_report.sure_words([WordConfidence("kat", 0.9, rival, 0.07)])
+    assert (shown["text"], shown["tip"]) == ("kat", tip)

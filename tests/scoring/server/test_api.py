@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+from html import escape
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from tests.fake_model import FakeModel
 from tests.scoring.server.serving import serving
 from tests.scoring.server.test_app import ask
 from tta.scoring.combining.weights import RerankWeights
+from tta.scoring.server.pages import docs_page
 
 TEXTS = ["the cat sat on the mat", "a dog", "", "i scream for ice cream", "東京"]
 
@@ -218,6 +220,29 @@ def test_the_description_is_valid_and_true(port):
     assert set(answers) == {
         *("200", "400", "401", "403", "408", "413", "415", "500", "503"),
     }
+
+
+@pytest.mark.parametrize(
+    ("schema", "words"),
+    [
+        ({"type": "string"}, "string"),
+        ({"const": "list"}, '"list"'),
+        ({"enum": ["float", "base64"]}, '["float", "base64"]'),
+        ({}, '"any"'),
+        ({"type": "array", "items": {"anyOf": [{"type": "number"}, {"type": "null"}]}}, None),
+    ],
+)
+def test_the_page_says_types_in_words(schema, words):
+    body = {"schema": {"$ref": "#/components/schemas/Body"}}
+    route = {"requestBody": {"content": {"application/json": body}}, "responses": {}}
+    page = docs_page(
+        {
+            "info": {"title": "T", "version": "1", "description": "D"},
+            "paths": {"/v1/x": {"post": route}},
+            "components": {"schemas": {"Body": {"properties": {"field": schema}}}},
+        }
+    )
+    assert f"<td>{escape(words or 'array of number or null')}</td>" in page
 
 
 def test_the_command_answers_until_it_is_terminated():
