@@ -50,7 +50,7 @@ def iter_json(text: str) -> Iterator[tuple[Any, int, bool]]:
         try:
             value, end = _DECODER.raw_decode(text, start)
         except (_DuplicateKeyError, ValueError, RecursionError):
-            following = text.find("\n{", start + 1)
+            following = text.find("\n{", start + 1) if text[start] == "{" else -1
             load_json(text[start : following if following > 0 else None], line)  # raises
             load_json(text[start:], line)
             raise AssertionError("the same text was malformed before") from None

@@ -19,6 +19,12 @@ BAD_FILES = [
     (None, "a-1\t5\nb-1\t6\n", ": could be tsv or kaldi: name the format", "words or a score?"),
     ("xml", "0 ||| x ||| -1", ": format must be espnet1 or nemo or ", "no such format"),
     # dict
+    (
+        "hyporadise",
+        '[\n{"input": ["a"], "output": "b"},\n{"input": }\n]\n',
+        ":3: malformed JSON: Expecting value, column 11",
+        "in a list",
+    ),
     (None, '{"a": {\n"hyp_1": ', ":2: malformed JSON: Expecting value, column 10", "cut short"),
     (None, f'{{"a": {{"hyp_1": {HYP}}}}} x', ":1: malformed JSON: Extra data", "two documents"),
     ("dict", "[]", ": expected the document as an object, got []", "an array"),
