@@ -6,6 +6,8 @@ need PyTorch Lightning, and no released sherpa-onnx has hypotheses yet: these ar
 
 import json
 import math
+import sys
+from contextlib import nullcontext
 from dataclasses import dataclass
 from types import SimpleNamespace
 
@@ -129,7 +131,7 @@ def test_whisper_gives_different_beams_with_the_scores_of_the_model(tiny_whisper
             assert score == pytest.approx(total, abs=1e-4)
 
 
-def test_outputs_of_generate(tiny_whisper):
+def test_outputs_of_generate():
     output = SimpleNamespace(sequences_scores=np.array([-1.0, -2.0, -0.5, -0.7]))
     found = of_transformers.nbest(output, ["a", "b", "c", "c"], size=2)
     assert found == ([["a", "b"], ["c"]], [[-1.0, -2.0], [-0.5]])
@@ -178,6 +180,59 @@ def test_a_language_that_whisper_does_not_know_is_one_line(tiny_whisper):
     known = SimpleNamespace(generation_config=config)
     with pytest.raises(InputError, match=r"^language 'english' is unknown; the model has de, en$"):
         of_transformers.whisper(known, processor, features, language="english")
+
+
+@pytest.mark.parametrize(
+    ("config", "prompt", "why"),
+    [
+        ({}, [1], "English alone"),
+        ({"no_timestamps_token_id": 3}, [1, 3], "a model that writes times"),
+        (
+            {"is_multilingual": True, "no_timestamps_token_id": 3},
+            [1, 5, 9, 3],
+            "of several languages",
+        ),
+    ],
+)
+def test_what_generate_is_asked_for(monkeypatch, config, prompt, why):
+    """Stand-ins for torch and transformers, which are large."""
+    asked = {}
+
+    class GenerationMixin:
+        def generate(self, features, **options):
+            asked.update(options, features=features)
+            scores = np.array([-1.0, -2.0, -0.5, -0.7])
+            return SimpleNamespace(sequences=[1, 2, 3, 4], sequences_scores=scores)
+
+    torch = SimpleNamespace(no_grad=nullcontext, tensor=lambda rows, device: (rows, device))
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    monkeypatch.setitem(
+        sys.modules, "transformers", SimpleNamespace(GenerationMixin=GenerationMixin)
+    )
+    monkeypatch.setattr("importlib.metadata.version", lambda package: "5.0")
+    of_languages = {"lang_to_id": {"<|en|>": 5}, "task_to_id": {"transcribe": 9}}
+    config = SimpleNamespace(decoder_start_token_id=1, **of_languages, **config)
+    model = SimpleNamespace(generation_config=config, device="cpu")
+
+    class Features(list):
+        def to(self, device):
+            return device, [*self]
+
+    def batch_decode(ids, skip_special_tokens):
+        return ["abcd"[i - 1] for i in ids] if skip_special_tokens else None
+
+    processor = SimpleNamespace(batch_decode=batch_decode)
+    found = of_transformers.whisper(model, processor, Features([0.1, 0.2]), size=2)
+    assert found == ([["a", "b"], ["c", "d"]], [[-1.0, -2.0], [-0.5, -0.7]])
+    assert asked == {
+        "features": ("cpu", [0.1, 0.2]),
+        "decoder_input_ids": ([prompt] * 2, "cpu"),
+        "num_beams": 2,
+        "num_return_sequences": 2,
+        "length_penalty": 0.0,
+        "return_dict_in_generate": True,
+        "output_scores": True,
+    }, why
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 import builtins
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -29,6 +30,29 @@ def test_mteb_takes_it():
     )
     other = encoder(lm, lambda texts: np.zeros((len(texts), 2), np.float32))
     assert other.encode(batches, **options).shape == (3, 2)
+
+
+def test_what_mteb_is_given(monkeypatch):
+    """Stand-ins for mteb's classes: the package needs torch."""
+    meta = SimpleNamespace(create_empty=lambda about: about)
+    cosine = SimpleNamespace(COSINE="cosine")
+    modules = {
+        "mteb": SimpleNamespace(),
+        "mteb.models": SimpleNamespace(),
+        "mteb.models.abs_encoder": SimpleNamespace(AbsEncoder=object),
+        "mteb.models.model_meta": SimpleNamespace(ModelMeta=meta, ScoringFunction=cosine),
+    }
+    for name, module in modules.items():
+        monkeypatch.setitem(sys.modules, name, module)
+    lm = FakeModel()
+    for signature, revision in (("model:a|weights:12ab|vocab:3", "12ab"), ("kenlm", "unknown")):
+        lm.signature = signature
+        about = {"name": f"tta/{lm.name}", "revision": revision, "similarity_fn_name": "cosine"}
+        assert encoder(lm).mteb_model_meta == about
+    found = encoder(lm).encode([{"text": ["a cat", "dogs"]}, {"text": ["a"]}], prompt_type=None)
+    np.testing.assert_array_equal(found, lm.encode(["a cat", "dogs", "a"]))
+    other = encoder(lm, lambda texts: np.ones((len(texts), 2), np.float32))
+    assert other.encode([{"text": ["a", "b"]}]).tolist() == [[1.0, 1.0]] * 2
 
 
 def test_without_mteb_there_is_one_line(monkeypatch):
