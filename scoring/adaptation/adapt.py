@@ -12,7 +12,7 @@ import tta
 from tta.atomic import check_new_folder
 from tta.data.corpus.output import WORK_FOLDER, work_folder
 from tta.errors import InputError
-from tta.names import CONFIG, README, VOCABULARY, WEIGHTS
+from tta.names import CONFIG, LIGHT, README, STANDARDIZATION, VOCABULARY, WEIGHTS
 from tta.scoring.adaptation.config import AdaptationConfig
 from tta.scoring.adaptation.lists import (
     HELDOUT_LISTS,
@@ -25,7 +25,7 @@ from tta.scoring.adaptation.text import TextReport, adapt_to_text
 from tta.scoring.scorers.variants import DecoderModel
 
 # What a run writes, in this order: the weights complete a model.
-_FILES = (HELDOUT_LISTS, VOCABULARY, CONFIG, README, WEIGHTS)
+_FILES = (HELDOUT_LISTS, VOCABULARY, CONFIG, README, STANDARDIZATION, LIGHT, WEIGHTS)
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def adapt(config: AdaptationConfig, model: str | None = None) -> AdaptationRepor
         intro = f"The model `{lm.name}`, adapted with tta adapt of tta-lm."
         (made / README).write_text(f"# {output_dir.name}\n\n{intro}\n\n{card}", encoding="utf-8")
         for name in _FILES:
-            if name != HELDOUT_LISTS or lists is not None:
+            if (made / name).exists():
                 os.replace(made / name, output_dir / name)
     return AdaptationReport(text, lists)
 

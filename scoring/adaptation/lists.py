@@ -7,6 +7,7 @@ best pass, and the user tunes the weights of the fine-tuned model on them.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from tta.data.nbest.files import read_nbest, write_nbest
 from tta.data.nbest.lists import NBestList
 from tta.data.text.files import shown_path
 from tta.errors import InputError, located
+from tta.names import LIGHT, STANDARDIZATION
 from tta.scoring.adaptation.config import AdaptationConfig
 from tta.scoring.adaptation.list_training import (
     differ,
@@ -30,6 +32,7 @@ from tta.scoring.combining.part import Part
 from tta.scoring.combining.scored_lists import check_widths, score_texts
 from tta.scoring.combining.tuning import tune
 from tta.scoring.combining.weights import GivenWeights, RerankWeights
+from tta.scoring.engines.base import lacks
 from tta.scoring.metrics.metric import load_metric
 from tta.scoring.metrics.normalization import basic
 from tta.scoring.scorers.scorer import unknown_note
@@ -191,7 +194,13 @@ def fine_tune(
         card=_card(config, outcome, len(examples)),
         notes=tuple(unknown_note(lm, [*train.texts, *heldout.texts])),
     )
+    for name in STANDARDIZATION, LIGHT:
+        (made / name).unlink(missing_ok=True)  # of the weights that are replaced
     save_model(lm.model, made, report.card)
+    if find_spec("onnxruntime") is not None and not lacks(lm.config):
+        from tta.scoring.engines.onnxruntime.calibration import NUM_SENTENCES, write_light
+
+        write_light(made, train.texts[:NUM_SENTENCES])
     write_nbest(made / HELDOUT_LISTS, split.heldout, "jsonl")
     return report
 

@@ -126,9 +126,12 @@ def test_the_model_learns_the_text_and_keeps_the_weights_of_the_best_pass(
     assert sorted(path.name for path in (tmp_path / "new").iterdir()) == [
         "README.md",
         "config.json",
+        "light.safetensors",
         "model.weights.h5",
+        "standardization.safetensors",
         "vocab.txt",
     ]
+    assert "precision:int8" in tta.load(tmp_path / "new", precision="int8").signature
     readme = (tmp_path / "new/README.md").read_text()
     assert "`tiny`" in readme
     assert "domain.txt" in readme

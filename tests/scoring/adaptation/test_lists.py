@@ -185,9 +185,11 @@ def test_the_model_learns_which_hypotheses_have_few_errors(nbest, tiny, adapted)
         "README.md",
         "config.json",
         "heldout.jsonl",
+        "light.safetensors",
         "model.weights.h5",
         "vocab.txt",
     ]
+    assert "precision:int8" in tta.load(folder, precision="int8").signature
     assert read_nbest(folder / "heldout.jsonl").lists == split.heldout
     readme = (folder / "README.md").read_text()
     assert "`tiny`" in readme
