@@ -77,6 +77,7 @@ def test_other_flags_are_unknown_as_before(flag):
     "name", ["a/tf_examples.tfrecord", "a", "a/*"], ids=["a file", "a folder", "a pattern"]
 )
 def test_their_records_are_refused_with_the_command_that_makes_ours(tmp_path, name):
+    pytest.importorskip("google_crc32c", reason="pip install '.[train]'")
     (tmp_path / "a").mkdir()
     (tmp_path / "a/tf_examples.tfrecord").write_bytes(b"\x10" + bytes(30))
     given = {"input_dir": tmp_path / name, "config_file": "c", "output_dir": tmp_path / "run"}

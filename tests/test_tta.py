@@ -53,7 +53,7 @@ def test_the_options_of_load_are_those_of_the_commands():
     assert {one.name: (one.default, one.annotation) for one in options} == expected
     assert {one.kind for one in options} == {inspect.Parameter.KEYWORD_ONLY}
     for name in expected:
-        assert f"        {name}: " in (tta.load.__doc__ or ""), name
+        assert f"    {name}: " in (inspect.getdoc(tta.load) or ""), name
 
 
 def test_load_passes_its_options_on(monkeypatch):

@@ -41,6 +41,7 @@ def test_a_seed_has_one_result():
 
 
 def test_no_sentence():
+    pytest.importorskip("gensim", reason="pip install '.[vectors]'")
     with pytest.raises(InputError, match=r"^the training set holds no sentence$"):
         train_skip_gram([], 20, 8)
 

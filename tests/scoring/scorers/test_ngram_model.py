@@ -202,7 +202,8 @@ UNREAD = [
 
 @pytest.mark.parametrize(("lists", "count", "why"), UNREAD, ids=[row[2] for row in UNREAD])
 def test_lists_of_unknown_words_are_named(arpa, lists, count, why):
-    notes = list(unread_notes(tta.load(f"kenlm:{arpa}"), lists))
+    lm, texts = tta.load(f"kenlm:{arpa}"), list({text for one in lists for text in one})
+    notes = list(unread_notes(lm, lists, texts, lm.count_unknown(texts)))
     assert [f"cannot read {count} of {len(lists)} lists" in note for note in notes] == [True] * (
         count > 0
     ), why
