@@ -31,8 +31,14 @@ def pytest_collection_finish():
 
 
 MARKED = "pytestmark = pytest.mark.tensorflow", "pytestmark = [pytest.mark.tensorflow"
-# They need TensorFlow, too. As the ground that all models stand on, they run wherever they can.
-GROUND = "modeling/kits/", "modeling/encoders/", "modeling/training/test_pretrain.py"
+# They need what training needs, too. As the ground that all models stand on, they run wherever they
+# can; so do those of the plan of trainings.
+GROUND = (
+    "modeling/kits/",
+    "modeling/encoders/",
+    "modeling/training/test_pretrain.py",
+    "benchmarks/test_half_hour.py",
+)
 HAS_TENSORFLOW = find_spec("tensorflow") is not None
 
 

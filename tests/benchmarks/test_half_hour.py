@@ -1,6 +1,5 @@
 """Training on a machine that is lent for minutes: pieces of files, plans, and runs that are cut."""
 
-import importlib
 import json
 import os
 import signal
@@ -13,14 +12,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from benchmarks import ROOT
+from benchmarks import ROOT, half_hour
 from tta.data.records.arrays import ArrayBatches
 from tta.data.records.features import ModelInputs
 from tta.errors import InputError
 from tta.modeling.formats.run_checkpoint import checkpoint_steps, read_checkpoint
-
-pytest.importorskip("google_crc32c", reason="pip install '.[train]'")
-half_hour = importlib.import_module("benchmarks.half_hour")
 
 
 @pytest.fixture
