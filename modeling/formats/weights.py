@@ -146,7 +146,7 @@ def _indexed(path, index):
     """{name: array} and fingerprints of a file; None if the index is that of another."""
     check_regular(path)
     try:
-        content = np.memmap(path, mode="r")
+        content: Any = np.memmap(path, mode="r")
         crc, arrays, fingerprints = json.loads(index.tobytes())
         if zlib.crc32(content) == crc:
             return {name: _from_chunks(content, *one) for name, one in arrays.items()}, fingerprints
