@@ -56,7 +56,7 @@ _PLACES = {
     "confidence": "tta.scoring.reranking.in_memory",
     "fit_confidence": "tta.scoring.reranking.in_memory",
     "RerankWeights": "tta.scoring.combining.weights",
-    "RerankedList": "tta.scoring.reranking.in_memory",
+    "RerankedList": "tta.scoring.reranking.reranker",
     "rerank": "tta.scoring.reranking.in_memory",
     "tune": "tta.scoring.reranking.in_memory",
 }

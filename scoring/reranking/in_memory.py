@@ -3,73 +3,19 @@
 The steps and defaults are those of run_rerank.py, so the same lists get the same weights and order.
 """
 
-import os
+import sys
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, TypeAlias, overload
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, overload
 
-import tta
 from tta.choices import DECISIONS
-from tta.data.nbest.conversion import as_read, plain_lists
-from tta.data.nbest.files import NBestFile
-from tta.data.nbest.lists import Hypothesis, ListCollector, NBestList, parse_number, parse_score
-from tta.data.nbest.notes import score_notes
-from tta.errors import InputError, located
-from tta.scoring.combining.confidence import (
-    ConfidenceWeights,
-    confidence_notes,
-    confidences_of,
-    fit_on,
-)
-from tta.scoring.combining.decision import Decision, decide
-from tta.scoring.combining.levels import Levels
-from tta.scoring.combining.part import Part, score_by_each
-from tta.scoring.combining.phrases import MAX_FACTOR, Phrases, weigh
-from tta.scoring.combining.systems import choose_reranked
-from tta.scoring.combining.weights import FIRST_PASS, GivenWeights, RerankWeights
-from tta.scoring.combining.word_evidence import find_evidence
-from tta.scoring.metrics.metric import Metric, load_metric
-from tta.scoring.metrics.risk import needs_losses
-from tta.scoring.scorers.arguments import as_list, as_texts
-from tta.scoring.scorers.inference.reading import unread_notes
-from tta.scoring.scorers.options import NO_MODEL, RerankOptions
-from tta.scoring.scorers.scorer import Scorer
-
-# What a warning says to do about scores of each kind.
-_USE = {
-    "cost": "pass their negatives",
-    "probability": "pass their logarithms",
-    "log_probability": "ignore this",
-}
-
-Model: TypeAlias = Scorer | os.PathLike[str] | str | None
-Features: TypeAlias = Mapping[str, Sequence[float]] | Iterable[Mapping[str, Sequence[float]]] | None
-
-
-@dataclass(frozen=True)
-class RerankedList:
-    """An N-best list in its new order, best first.
-
-    Attributes:
-        texts: n str.
-        scores: n float, the combined scores, natural log. Highest first for the decision `max`.
-        indices: n int, the position of each text in the original list, from 0.
-        weights: the weights of the combined scores.
-        posteriors: n float, the probability of each text, 0 to 1; None for the decision `max`.
-        expected_losses: n float, lowest first: word errors, or 1 - chrF; None for `max`.
-        lm_scores: n float, the model's scores; of several, the mixture's; None without a model.
-        rescored: n bool, whether the second model of `tta.Levels` scored the text; None for others.
-    """
-
-    texts: list[str]
-    scores: list[float]
-    indices: list[int]
-    weights: RerankWeights = field(repr=False)
-    posteriors: list[float] | None = field(default=None, repr=False)
-    expected_losses: list[float] | None = field(default=None, repr=False)
-    lm_scores: list[float] | None = field(default=None, repr=False)
-    rescored: list[bool] | None = field(default=None, repr=False)
+from tta.errors import InputError
+from tta.scoring.combining.confidence import ConfidenceWeights, fit_on
+from tta.scoring.combining.weights import RerankWeights
+from tta.scoring.metrics.metric import Metric
+from tta.scoring.reranking.reranker import Features, Model, RerankedList, Reranker
+from tta.scoring.scorers.arguments import as_list
 
 
 @overload
@@ -160,17 +106,21 @@ def rerank(
             word, or a model cannot be loaded or cannot score a text.
         TypeError: `lists` does not hold ordered iterables of str.
     """
-    lists, scores, is_one = _as_lists(lists, scores)
-    own: Any = [features] if is_one and features is not None else features
-    metric = _as_metric(metric)
-    nbest = _nbest(lists, scores, None, metric, keep_non_words, own)
-    known = _phrases(phrases, phrases_weight, metric, keep_non_words)
-    decision, _ = _decided(nbest, model, weights, metric, rank_scores, progress, known)
-    if decision is None:
-        found = [RerankedList([], [], [], weights or FIRST_PASS) for _ in lists]
-    else:
-        found = [_in_order(decision, row) for row in range(len(lists))]
-    return found[0] if is_one else found
+    batch = _as_batch(lists, scores, features)
+    reranker = Reranker(
+        model,
+        weights=weights,
+        metric=metric,
+        rank_scores=rank_scores,
+        keep_non_words=keep_non_words,
+        phrases=phrases,
+        phrases_weight=phrases_weight,
+        progress=progress,
+    )
+    reranked = reranker.rerank(batch.lists, batch.scores, features=batch.features)
+    _warn(reranked.notes)
+    in_order = reranked.in_order()
+    return in_order[0] if batch.is_one else in_order
 
 
 def tune(
@@ -212,20 +162,18 @@ def tune(
     """
     if decision not in (None, *DECISIONS):
         raise InputError(f"decision must be max, mbr or None, not {decision!r}")
-    models = _as_models(model)
     lists = as_list(lists, "lists", "lists of str")
-    metric = _as_metric(metric)
-    nbest = _nbest(lists, scores, references, metric, keep_non_words)
-    _phrases(phrases, None, metric, keep_non_words)
-    if not any(one.hypotheses for one in nbest):
-        raise InputError("tuning needs a list with a text, and there is none")
-    losses = needs_losses(decision, nbest)
-    part = Part.build(nbest, None, rank_scores).compared(metric, losses=losses)
-    names = part.lists.features if features is None else features
-    for name in names:
-        part.lists.feature(name)  # fails if there is no such feature
-    given = GivenWeights(decision=decision, features=dict.fromkeys(names))
-    return _choose(score_by_each([part], models, _load, given, True, progress)[0][0], given)
+    reranker = Reranker(
+        model,
+        metric=metric,
+        rank_scores=rank_scores,
+        keep_non_words=keep_non_words,
+        phrases=phrases,
+        progress=progress,
+    )
+    weights, notes = reranker.tune(lists, references, scores, decision=decision, features=features)
+    _warn(notes)
+    return weights
 
 
 def confidence(
@@ -262,19 +210,21 @@ def confidence(
         InputError: as `rerank`, or the confidence weights need a model with token scores.
         TypeError: as `rerank`.
     """
-    lists, scores, is_one = _as_lists(lists, scores)
-    own: Any = [features] if is_one and features is not None else features
-    metric = _as_metric(metric)
-    nbest = _nbest(lists, scores, None, metric, keep_non_words, own)
-    known = _phrases(phrases, phrases_weight, metric, keep_non_words)
-    decision, lm = _decided(nbest, model, weights, metric, rank_scores, progress, known)
-    if decision is None:
-        return [[] for _ in lists]
-    found = find_evidence(decision, metric, lm, progress=progress)
-    for note in confidence_notes(decision, found.has_model, False):
-        warnings.warn(note, stacklevel=2)
-    words = confidences_of(found, confidence_weights).words
-    return words[0] if is_one else words
+    batch = _as_batch(lists, scores, features)
+    reranker = Reranker(
+        model,
+        weights=weights,
+        metric=metric,
+        rank_scores=rank_scores,
+        keep_non_words=keep_non_words,
+        phrases=phrases,
+        phrases_weight=phrases_weight,
+        progress=progress,
+    )
+    reranked = reranker.rerank(batch.lists, batch.scores, features=batch.features)
+    words = reranked.confidences(confidence_weights)
+    _warn(reranked.notes)
+    return words[0] if batch.is_one else words
 
 
 def fit_confidence(
@@ -301,160 +251,50 @@ def fit_confidence(
     Raises:
         InputError, TypeError: as `tune`.
     """
-    lists, metric = as_list(lists, "lists", "lists of str"), _as_metric(metric)
-    nbest = _nbest(lists, scores, references, metric, keep_non_words)
-    known = _phrases(phrases, phrases_weight, metric, keep_non_words)
-    decision, lm = _decided(nbest, model, weights, metric, rank_scores, progress, known)
-    if decision is None:
-        raise InputError("fitting needs a list with a text, and there is none")
-    return fit_on(decision, metric, lm)
-
-
-def _as_lists(lists, scores):
-    """The lists and their scores, and whether one list was given."""
+    reranker = Reranker(
+        model,
+        weights=weights,
+        metric=metric,
+        rank_scores=rank_scores,
+        keep_non_words=keep_non_words,
+        phrases=phrases,
+        phrases_weight=phrases_weight,
+        progress=progress,
+    )
     lists = as_list(lists, "lists", "lists of str")
-    is_one = bool(lists) and isinstance(lists[0], str)
-    return (
-        ([lists], None if scores is None else [scores], True) if is_one else (lists, scores, False)
+    reranked = reranker.rerank(lists, scores, references=references)
+    _warn(reranked.notes)
+    if reranked.decision is None:
+        raise InputError("fitting needs a list with a text, and there is none")
+    return fit_on(reranked.decision, reranked.metric, reranked.lm)
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """Lists with their scores and features, and whether the caller gave one list alone."""
+
+    lists: list[Any]
+    scores: Iterable[Any] | None
+    features: Iterable[Any] | None
+    is_one: bool
+
+
+def _as_batch(lists: Iterable[Any], scores: Any, features: Any) -> _Batch:
+    lists = as_list(lists, "lists", "lists of str")
+    if not (lists and isinstance(lists[0], str)):
+        return _Batch(lists, scores, features, False)
+    return _Batch(
+        [lists],
+        None if scores is None else [scores],
+        None if features is None else [features],
+        True,
     )
 
 
-def _phrases(phrases, weight, metric, keep_non_words):
-    """The phrases and the weight that is given; None without phrases."""
-    number = None if weight is None else parse_number(weight, "phrases_weight")
-    if number is not None and not (phrases is not None and 0 <= number <= MAX_FACTOR):
-        rule = f"phrases_weight needs phrases, and must be between 0 and {MAX_FACTOR:g}"
-        raise InputError(f"{rule}, not {number:g}")
-    if phrases is None:
-        return None
-    with located("phrases"):
-        return Phrases(as_texts(phrases, "phrases"), metric, None, keep_non_words), number
-
-
-def _decided(nbest, model, weights, metric, rank_scores, progress, known):
-    """The decision on lists, None if none has a text; and the first model, None without one."""
-    models = _as_models(model)
-    _check_weights(weights, models)
-    if not any(one.hypotheses for one in nbest):
-        return None, None
-
-    def load(model):
-        lm = _load(model)
-        lists = [[h.text for h in one.hypotheses] for one in nbest]
-        texts = [*dict.fromkeys(text for one in lists for text in one)]
-        for note in unread_notes(lm, lists, texts, lm.count_unknown(texts)):
-            warnings.warn(note, stacklevel=5)
-        return lm
-
-    losses = weights is None or weights.decision == "mbr"
-    part = Part.build(nbest, None, rank_scores).compared(metric, False, losses)
-    first_level = weights and weights.first_level
-    given = GivenWeights(features=dict.fromkeys(part.lists.features), first_level=first_level)
-    (part,), lm = score_by_each([part], models, load, given, False, progress)
-    lists, weights = part.lists, weights or _choose(part, given)
-    if known is not None:
-        phrases, weight = known
-        phrases.leave_out((lm or Scorer()).is_common)
-        for note in phrases.notes():
-            warnings.warn(note, stacklevel=3)
-        lists, weights, *_ = weigh(lists, phrases, weights, weight)
-    return decide(lists, weights), lm
-
-
-def _in_order(decision: Decision, row: int) -> RerankedList:
-    hypotheses, order = as_read(decision.lists.nbest[row]).hypotheses, decision.ranking(row)
-    texts = [hypotheses[j].text for j in order]
-    columns = [
-        None if decision.expected_losses is None else decision.posteriors,
-        decision.expected_losses,
-        decision.lm_scores if decision.lists.models else None,
-        decision.lists.rescored and decision.lists.rescored.scored,
-    ]
-    more = [None if one is None else one[row, order].tolist() for one in columns]
-    scores = decision.combined[row, order].tolist()
-    return RerankedList(texts, scores, order, decision.weights, *more)
-
-
-def _as_metric(metric: str | Metric) -> Metric:
-    return load_metric(metric) if isinstance(metric, str) else metric
-
-
-def _as_models(model: Any) -> list[Model]:
-    if isinstance(model, str) and model == NO_MODEL:
-        return []
-    if not isinstance(model, (list, tuple)):
-        return [model]
-    if not model:
-        raise InputError('model is an empty list; None is the built-in model, "none" no model')
-    return list(model)
-
-
-def _nbest(
-    lists, scores, references=None, metric=None, keep_non_words=False, features=None
-) -> list[NBestList]:
-    """The lists with their index as id, and the rules and notes that lists in files have, too."""
-    names = "scores", "references", "features"
-    columns: dict[str, list[Any]] = dict.fromkeys(names, [None] * len(lists))
-    if features is not None:
-        columns["features"] = as_list(features, "features", "dicts")
-    if scores is not None:
-        columns["scores"] = as_list(scores, "scores", "lists of numbers")
-    if references is not None:
-        columns["references"] = as_texts(references, "references")
-    for name, column in columns.items():
-        _check_length(name, column, "lists", lists)
-    collector = ListCollector()
-    for i, (texts, numbers, reference, more) in enumerate(
-        zip(lists, *columns.values(), strict=True)
-    ):
-        texts = as_texts(texts, f"lists[{i}]")
-        if numbers is None:
-            numbers = [None] * len(texts)
-        numbers = as_list(numbers, f"scores[{i}]", "numbers")
-        _check_length(f"scores[{i}]", numbers, f"lists[{i}]", texts)
-        more = {name: list(values) for name, values in (more or {}).items()}
-        for name, values in more.items():
-            _check_length(f"features[{i}][{name!r}]", values, f"lists[{i}]", texts)
-        with located(f"lists[{i}]"):
-            named = [
-                {name: parse_number(values[j], name) for name, values in more.items()}
-                for j in range(len(texts))
-            ]
-            hypotheses = [
-                Hypothesis(text, parse_score(number), features=own)
-                for text, number, own in zip(texts, numbers, named, strict=True)
-            ]
-            collector.add(str(i), hypotheses, reference)
-    found, notes = plain_lists(
-        collector.take(), keep_non_words or getattr(metric, "name", "") in ("BLEU", "chrF", "TER")
-    )
-    file = NBestFile(found, "jsonl", notes=tuple(notes))
-    for note in (*file.notes, *score_notes(file, _USE, min_lists=10)):
-        warnings.warn(note, stacklevel=3)
-    return found
-
-
-def _check_length(name, values, other_name, others):
-    if len(values) != len(others):
-        lengths = f"{name} has length {len(values)}, but {other_name} has length {len(others)}"
-        raise InputError(lengths)
-
-
-def _check_weights(weights: RerankWeights | None, models: Sequence[Model]) -> None:
-    if not isinstance(weights, RerankWeights | None):
-        raise TypeError(f"weights must be a tta.RerankWeights, not {type(weights).__name__}")
-    if weights is not None and len(weights.shares) != len(models):
-        count = len(weights.shares)
-        raise InputError(f"the weights have {count} shares, one per model, not {len(models)}")
-    if weights is not None and weights.first_level and not isinstance(models[0], Levels):
-        raise InputError("the weights are those of two levels: they need a tta.Levels")
-
-
-def _load(model: Model) -> Scorer:
-    return model if isinstance(model, Scorer) else tta.load(model, **RerankOptions().for_load())
-
-
-def _choose(part: Part, given: GivenWeights) -> RerankWeights:
-    """Tunes the weights, or guesses them if nothing is measured."""
-    names = list(map(str, range(len(part.lists.models))))
-    return list(choose_reranked(names, part.lists, part.statistics, given).values())[-1]
+def _warn(notes: Iterable[str]) -> None:
+    """Warns at the line of the caller, the first one outside of this file."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_code.co_filename == __file__:
+        level, frame = level + 1, frame.f_back
+    for note in notes:
+        warnings.warn(note, stacklevel=level)

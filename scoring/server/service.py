@@ -1,7 +1,6 @@
 """What the service computes with its model: functions of items, which a `Batcher` joins."""
 
 import base64
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -11,7 +10,7 @@ from tta.data.text.spelling import plain_texts
 from tta.errors import InputError
 from tta.scoring.combining.levels import Levels
 from tta.scoring.combining.weights import RerankWeights
-from tta.scoring.reranking.in_memory import confidence, rerank
+from tta.scoring.reranking.reranker import Reranker
 from tta.scoring.scorers.pooling import of_length_1
 from tta.scoring.scorers.scorer import Scorer, TokenScores
 from tta.scoring.server.forms import OneList, RankedHypothesis, Weights
@@ -124,20 +123,23 @@ def _reranked(given, known):
         raise InputError("some lists have scores, and others have none")
     scores = None if None in scores else scores
     features = [one.features for one in given.lists]
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        more = {"weights": given.weights, "keep_non_words": given.keep_non_words}
-        more |= {"phrases": given.phrases, "phrases_weight": given.phrases_weight}
-        more["features"] = features if any(features) else None
-        orders = rerank(texts, scores, known, **more)
-        sure = confidence(texts, scores, known, **more)
+    reranker = Reranker(
+        known,
+        weights=given.weights,
+        keep_non_words=given.keep_non_words,
+        phrases=given.phrases,
+        phrases_weight=given.phrases_weight,
+    )
+    reranked = reranker.rerank(texts, scores, features=features if any(features) else None)
+    words_of_picks = reranked.confidences()
+    orders = reranked.in_order()
     return {
         "lists": [
             {"hypotheses": _rows(order), "words": [one.to_dict() for one in words]}
-            for order, words in zip(orders, sure, strict=True)
+            for order, words in zip(orders, words_of_picks, strict=True)
         ],
         "weights": _shown(orders[0].weights),
-        "notes": list(dict.fromkeys(str(one.message) for one in caught)),
+        "notes": list(dict.fromkeys(reranked.notes)),
     }
 
 

@@ -24,7 +24,7 @@ from tta.scoring.combining.part import Part
 from tta.scoring.combining.weights import RerankWeights
 from tta.scoring.combining.word_evidence import MODEL_UNITS, UNITS, find_evidence
 from tta.scoring.metrics.metric import load_metric
-from tta.scoring.reranking.in_memory import _nbest
+from tta.scoring.reranking.reranker import read_lists
 from tta.scoring.scorers.scorer import Scorer, TokenScores
 
 FIRST = RerankWeights(0.0, shares=(), scale=1.0)
@@ -45,7 +45,7 @@ class Letters(Scorer):
 
 def evidence(texts, scores, metric="wer", lm=None, references=None, normalize="none"):
     metric = load_metric(metric, normalize=normalize)
-    part = Part.build(_nbest(texts, scores, references)).compared(metric)
+    part = Part.build(read_lists(texts, scores, references=references)[0]).compared(metric)
     return find_evidence(decide(part.lists, FIRST), metric, lm)
 
 
