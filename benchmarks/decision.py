@@ -17,7 +17,7 @@ from tta.data.nbest.lists import Hypothesis, NBestList
 from tta.scoring.combining.decision import decide
 from tta.scoring.combining.scored_lists import ListStatistics, ScoredLists
 from tta.scoring.combining.tuning import tune
-from tta.scoring.combining.weights import GivenWeights, RerankWeights
+from tta.scoring.combining.weights import FixedWeights, RerankWeights
 from tta.scoring.metrics.metric import load_metric
 from tta.scoring.metrics.risk import PairwiseLosses
 
@@ -35,7 +35,7 @@ def main():
         statistics = ListStatistics.build(lists, metric)
         scored = ScoredLists.build(lists, scores, losses=losses).with_list_features(metric)
         built = time.monotonic()
-        weights = tune(scored, statistics, GivenWeights(features=dict.fromkeys(scored.features)))
+        weights = tune(scored, statistics, FixedWeights(features=dict.fromkeys(scored.features)))
         tuned = time.monotonic()
         print(
             f"{name}: {LISTS:,} lists of {HYPOTHESES}: compared in {built - start:.1f} s, one "

@@ -35,7 +35,7 @@ from tta.scoring.combining.guess import guess
 from tta.scoring.combining.levels import Levels, load_levels
 from tta.scoring.combining.part import Part, score_by_each
 from tta.scoring.combining.phrases import Phrases, weigh
-from tta.scoring.combining.weights import FIRST_PASS, GivenWeights, RerankWeights
+from tta.scoring.combining.weights import FIRST_PASS, FixedWeights, RerankWeights
 from tta.scoring.metrics.metric import load_metric
 from tta.scoring.reranking.config import BeamScoreConfig, keeps_non_words, parse_features
 from tta.scoring.reranking.outputs import score_rows
@@ -79,7 +79,7 @@ class ScorerHandler(ModelHandler):
             element_size_fn=lambda item: len(item[1].hypotheses),
         )
         self._model, self._options = model, RerankOptions().for_load() | options
-        self._given, self._metric = GivenWeights(first_level=first_level), metric
+        self._given, self._metric = FixedWeights(first_level=first_level), metric
 
     def load_model(self) -> SignedScorer:
         """Loads the model."""
@@ -173,7 +173,7 @@ def _guess(
         return config.weights or FIRST_PASS, None
     part = Part.build(sample).compared(metric, measured=False)
     features = parse_features(config.features)
-    given = GivenWeights(
+    given = FixedWeights(
         length_bonus=config.length_bonus,
         reduction=config.reduction,
         scale=config.scale,
