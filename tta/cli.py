@@ -56,7 +56,6 @@ def run(
     main: Callable[..., None],
     *configs: type,
     check: Callable[..., None] | None = None,
-    passes_on: bool = False,
 ) -> None:
     """Turns flags into configs, calls `main` with them and exits.
 
@@ -69,8 +68,6 @@ def run(
             the command does and gives an example, heads `--help`.
         *configs: dataclasses whose fields have a `tta.settings.Setting`. Each field becomes a flag.
         check: called like `main`, before it. An InputError that it raises counts as wrong flags.
-        passes_on: whether the arguments after `--` belong to another program. They are then the
-            last argument of `main`, as a list of str.
     """
     prepare_streams()
     for config in (*configs, settings.Limits):
@@ -78,10 +75,6 @@ def run(
     about = sys.modules[main.__module__].__doc__ or ""
     sys.modules["__main__"].__doc__ = about  # for --helpfull
     flags.FLAGS.set_gnu_getopt(True)
-    extra: list[list[str]] = [[]] if passes_on else []
-    if passes_on and "--" in sys.argv:
-        place = sys.argv.index("--")
-        sys.argv, extra = sys.argv[:place], [sys.argv[place + 1 :]]
     if configs and HELP & set(sys.argv):  # without configs, absl shows the flags of the program
         show(help_text(about, (*configs, settings.Limits)))
     if VERSION & set(sys.argv):
@@ -101,7 +94,7 @@ def run(
             wrong_usage(f"{error} {_SEE_HELP}")
         return rest
 
-    app.run(lambda _: _guarded(lambda: main(*made, *extra)), flags_parser=parse)
+    app.run(lambda _: _guarded(lambda: main(*made)), flags_parser=parse)
 
 
 def version_text() -> str:
