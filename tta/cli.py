@@ -56,6 +56,7 @@ def run(
     main: Callable[..., None],
     *configs: type,
     check: Callable[..., None] | None = None,
+    gone: Mapping[str, str] | None = None,
 ) -> None:
     """Turns flags into configs, calls `main` with them and exits.
 
@@ -68,6 +69,7 @@ def run(
             the command does and gives an example, heads `--help`.
         *configs: dataclasses whose fields have a `tta.settings.Setting`. Each field becomes a flag.
         check: called like `main`, before it. An InputError that it raises counts as wrong flags.
+        gone: {flag of earlier versions: what to do instead}.
     """
     prepare_streams()
     for config in (*configs, settings.Limits):
@@ -82,7 +84,7 @@ def run(
     made: list[Any] = []
 
     def parse(argv: list[str]) -> list[str]:
-        rest = _parse(argv, configs)
+        rest = _parse(argv, configs, gone or {})
         _check_required(configs)
         try:
             made.extend(from_flags(config) for config in configs)
@@ -156,11 +158,14 @@ class _NumbersParser(flags.ListParser):
         return "comma separated list of numbers"
 
 
-def _parse(argv: list[str], configs: tuple[type, ...]) -> list[str]:
+def _parse(argv: list[str], configs: tuple[type, ...], gone: Mapping[str, str]) -> list[str]:
     try:
         rest = flags.FLAGS(argv)
     except flags.UnrecognizedFlagError as error:
-        wrong_usage(f"{answer(error.flagname) or error} {_SEE_HELP}")
+        name = error.flagname
+        instead = gone.get(name) or gone.get(name.removeprefix("no"))
+        rule = f"--{name} is gone: {instead}" if instead else answer(name) or error
+        wrong_usage(f"{rule} {_SEE_HELP}")
     except flags.Error as error:
         rules = "; ".join(str(error).splitlines())  # absl writes one rule per line
         wrong_usage(f"{rules} {_SEE_HELP}")
