@@ -24,23 +24,23 @@ import numpy as np
 import tta
 from benchmarks.dev_size import cut
 from benchmarks.guess import SETS, guess, load
-from tta.scoring.combining.confidence import (
+from tta.scoring.combining.decision import decide, select
+from tta.scoring.combining.part import Part
+from tta.scoring.combining.scored_lists import score_texts
+from tta.scoring.combining.tuning import tune
+from tta.scoring.combining.weights import FIRST_PASS, FixedWeights, RerankWeights
+from tta.scoring.metrics.significance import bootstrap, interval
+from tta.scoring.reports.page import CONFIDENCES, level
+from tta.scoring.reports.table import align
+from tta.scoring.scorers.options import RerankOptions
+from tta.scoring.words.confidence import (
     ConfidenceWeights,
     confidences_of,
     default_weights,
     fit_logistic,
     fit_weights,
 )
-from tta.scoring.combining.decision import decide, select
-from tta.scoring.combining.part import Part
-from tta.scoring.combining.scored_lists import score_texts
-from tta.scoring.combining.tuning import tune
-from tta.scoring.combining.weights import FIRST_PASS, FixedWeights, RerankWeights
-from tta.scoring.combining.word_evidence import MODEL_UNITS, UNITS, find_evidence
-from tta.scoring.metrics.significance import bootstrap, interval
-from tta.scoring.reports.page import CONFIDENCES, level
-from tta.scoring.reports.table import align
-from tta.scoring.scorers.options import RerankOptions
+from tta.scoring.words.evidence import MODEL_UNITS, UNITS, find_evidence
 
 AGREEMENT = ("uniform", "first_0.1", "first_0.3", "first_1")
 # More factors on the first-pass scores as they are, not in units of their spread.

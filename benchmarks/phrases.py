@@ -32,13 +32,13 @@ from benchmarks.pictures import BLUE, GREY, ORANGE, STYLE
 from tta.data.text.files import open_output
 from tta.scoring.combining.decision import select
 from tta.scoring.combining.part import Part
-from tta.scoring.combining.phrases import Phrases, biased_errors, weigh
 from tta.scoring.combining.scored_lists import score_texts
 from tta.scoring.combining.tuning import tune
 from tta.scoring.combining.weights import FixedWeights
 from tta.scoring.metrics.significance import paired_bootstrap
+from tta.scoring.phrases.candidates import with_candidates
+from tta.scoring.phrases.phrases import Phrases, biased_errors, weigh
 from tta.scoring.reports.table import align
-from tta.scoring.reranking.candidates import with_candidates
 from tta.scoring.scorers.options import RerankOptions
 
 NAMES = ("Arctic clean", "Arctic 5 dB", "ATIS", "IWSLT'14")

@@ -40,9 +40,11 @@ ORDER = {
         {"training"},
     ],
     "scoring": [
-        {"metrics", "engines"},
+        {"notes", "metrics", "engines"},
         {"scorers"},
         {"combining"},
+        {"words"},
+        {"phrases"},
         {"reports"},
         {"reranking", "minimal_pairs", "exports", "adaptation", "similarity"},
         {"server"},

@@ -22,13 +22,13 @@ from tta.choices import (
 from tta.version import __version__
 
 if TYPE_CHECKING:
-    from tta.scoring.combining.confidence import ConfidenceWeights, WordConfidence
     from tta.scoring.combining.levels import Levels
     from tta.scoring.combining.weights import RerankWeights
     from tta.scoring.reranking.in_memory import confidence, fit_confidence, rerank, tune
     from tta.scoring.reranking.reranked import Reranked, RerankedList
     from tta.scoring.reranking.reranker import Reranker
     from tta.scoring.scorers.scorer import Scorer
+    from tta.scoring.words.confidence import ConfidenceWeights, WordConfidence
 
 __all__ = [
     "ConfidenceWeights",
@@ -48,9 +48,9 @@ __all__ = [
 
 # Imported on first use, because they need NumPy and more.
 _PLACES = {
-    "ConfidenceWeights": "tta.scoring.combining.confidence",
+    "ConfidenceWeights": "tta.scoring.words.confidence",
     "Levels": "tta.scoring.combining.levels",
-    "WordConfidence": "tta.scoring.combining.confidence",
+    "WordConfidence": "tta.scoring.words.confidence",
     "confidence": "tta.scoring.reranking.in_memory",
     "fit_confidence": "tta.scoring.reranking.in_memory",
     "RerankWeights": "tta.scoring.combining.weights",

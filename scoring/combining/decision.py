@@ -8,8 +8,9 @@ from functools import cached_property
 
 import numpy as np
 
+from tta.scoring.combining.guess import guess
 from tta.scoring.combining.scored_lists import ScoredLists
-from tta.scoring.combining.weights import RerankWeights
+from tta.scoring.combining.weights import FixedWeights, RerankWeights
 from tta.scoring.metrics.risk import posteriors
 
 
@@ -97,6 +98,22 @@ def _decide(lists, weights):
     # Rounding keeps the order of equal texts, whose sums may differ in their last digits.
     expected = lists.losses.expected(probabilities).round(6)
     return Decision(lists, weights, lm_scores, combined, probabilities, expected)
+
+
+def posteriors_of(decision: Decision) -> np.ndarray:
+    """The posteriors of a decision, [L, N] float64; those of `max` with a scale that is guessed."""
+    weights, lists = decision.weights, decision.lists
+    if weights.decision == "mbr":
+        return decision.posteriors
+    fixed = FixedWeights(
+        lm_weight=weights.lm_weight,
+        length_bonus=0.0,
+        reduction=weights.reduction,
+        shares=weights.shares,
+        decision="mbr",
+        features=dict(weights.features),
+    )
+    return posteriors(lists.present, guess(lists, fixed).scale * decision.combined)
 
 
 def select(lists: ScoredLists, weights: RerankWeights) -> np.ndarray:

@@ -18,7 +18,7 @@ import numpy as np
 
 import tta
 from tta.errors import InputError
-from tta.scoring.combining.decision import decide
+from tta.scoring.combining.decision import decide, posteriors_of
 from tta.scoring.combining.scored_lists import (
     ModelScores,
     Rescored,
@@ -28,7 +28,6 @@ from tta.scoring.combining.scored_lists import (
     score_texts,
 )
 from tta.scoring.combining.weights import RerankWeights
-from tta.scoring.combining.word_evidence import posteriors_of
 from tta.scoring.scorers.options import options_of
 from tta.scoring.scorers.scorer import Scorer
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import tta
 from tta.errors import InputError
-from tta.notes import Note, NoteKind
 from tta.scoring.combining.levels import Levels, rescore
 from tta.scoring.combining.problem import Problem
 from tta.scoring.combining.scored_lists import score_texts
 from tta.scoring.combining.systems import WeightChoice
 from tta.scoring.combining.weights import FixedWeights, RerankWeights
+from tta.scoring.notes import Note, NoteKind
 from tta.scoring.scorers.inference.reading import language_notes, unread_notes
 from tta.scoring.scorers.options import RerankOptions, options_of
 from tta.scoring.scorers.scorer import Scorer, unknown_note

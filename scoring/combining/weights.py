@@ -110,7 +110,7 @@ def _check_size(name, weight):
         raise InputError(f"{name} must be a number of at most {MAX_WEIGHT:g} in size, not {weight}")
 
 
-# The name of the feature of `tta.scoring.combining.phrases`.
+# The name of the feature of `tta.scoring.phrases.phrases`.
 PHRASES = "phrases"
 
 # Stands for every feature that the lists have.

@@ -9,14 +9,14 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from tta.scoring.combining.confidence import Confidences, WordConfidence
 from tta.scoring.combining.decision import Decision, decide
-from tta.scoring.combining.phrases import Phrases, candidate_of
 from tta.scoring.combining.weights import FIRST_PASS
+from tta.scoring.phrases.phrases import Phrases, candidate_of
 from tta.scoring.reports import table
 from tta.scoring.reports.evaluation import VERDICTS, Change
 from tta.scoring.reports.marked_text import mark
 from tta.scoring.scorers.scorer import Scorer, TokenScores
+from tta.scoring.words.confidence import Confidences, WordConfidence
 
 # Only the utterances with the largest changes are shown, which limits a page to about a megabyte.
 MAX_UTTERANCES = 200

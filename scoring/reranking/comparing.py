@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 
 from tta.errors import InputError, shown
-from tta.notes import Note, NoteKind
 from tta.scoring.combining.part import Part
 from tta.scoring.combining.problem import Problem
 from tta.scoring.metrics.metric import Metric
 from tta.scoring.metrics.risk import needs_losses
+from tta.scoring.notes import Note, NoteKind
 from tta.scoring.reranking.reading import RerankInput
 
 

@@ -27,7 +27,7 @@ from tta.scoring.metrics.normalization import METRIC_NORMALIZATIONS
 from tta.settings import FILES, MODEL, OVERWRITE, Config, Setting, setting
 
 if TYPE_CHECKING:
-    from tta.scoring.combining.confidence import ConfidenceWeights
+    from tta.scoring.words.confidence import ConfidenceWeights
 
 # Suffix of a curve file -> the packages that write it.
 _NOT_HTML = (".txt", ".md", ".csv", ".tsv", ".json", ".jsonl", ".pdf")
@@ -278,7 +278,7 @@ class RerankConfig(RescoreConfig):
         weights = parse_weights(self.confidence_weights, "confidence_weights")
         if weights is None:
             return None
-        from tta.scoring.combining.confidence import ConfidenceWeights
+        from tta.scoring.words.confidence import ConfidenceWeights
 
         return ConfidenceWeights.of(weights)
 

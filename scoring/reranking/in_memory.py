@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from typing import Any, overload
 
 from tta.errors import InputError
-from tta.notes import Note
-from tta.scoring.combining.confidence import ConfidenceWeights
 from tta.scoring.combining.weights import EVERY_FEATURE, FixedWeights, RerankWeights
 from tta.scoring.metrics.metric import Metric
+from tta.scoring.notes import Note
 from tta.scoring.reranking.reranked import RerankedList
 from tta.scoring.reranking.reranker import Features, Model, Reranker, check_decision
 from tta.scoring.scorers.arguments import as_list
+from tta.scoring.words.confidence import ConfidenceWeights
 
 
 @overload

@@ -5,14 +5,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tta.notes import Note, NoteKind
 from tta.scoring.combining.decision import select
 from tta.scoring.combining.part import Part
-from tta.scoring.combining.phrase_weight import WeighedPhrases, phrase_notes, weigh_phrases
-from tta.scoring.combining.phrases import Phrases
 from tta.scoring.combining.score import ScoredProblem
 from tta.scoring.combining.weights import PHRASES, RerankWeights
-from tta.scoring.reranking.candidates import with_candidates
+from tta.scoring.notes import Note, NoteKind
+from tta.scoring.phrases.candidates import with_candidates
+from tta.scoring.phrases.phrases import Phrases
+from tta.scoring.phrases.weight import WeighedPhrases, phrase_notes, weigh_phrases
 from tta.scoring.scorers.scorer import Scorer
 
 

@@ -9,7 +9,6 @@ import numpy as np
 from tta.data.nbest.files import NBestFile
 from tta.data.nbest.notes import blank_notes, bleu_notes
 from tta.errors import InputError
-from tta.notes import Note, NoteKind, in_order
 from tta.scoring.combining.decision import select
 from tta.scoring.combining.part import Part
 from tta.scoring.combining.scored_lists import ListStatistics, ScoredLists
@@ -17,12 +16,13 @@ from tta.scoring.combining.systems import FIRST_LEVEL, WITH_PHRASES, WITHOUT_MOD
 from tta.scoring.combining.weights import FIRST_PASS
 from tta.scoring.metrics import significance
 from tta.scoring.metrics.metric import with_basic
+from tta.scoring.notes import Note, NoteKind, in_order
 from tta.scoring.reports.evaluation import Change, describe_best, evaluate, find_changes
 from tta.scoring.reports.table import PartReport, Report
 from tta.scoring.reranking.config import RerankConfig
 from tta.scoring.reranking.reading import ListsRead
 from tta.scoring.reranking.reranked import Outcome
-from tta.scoring.reranking.words import JudgedWords
+from tta.scoring.words.judge import JudgedWords
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,12 @@ from dataclasses import replace
 import numpy as np
 
 from tta.errors import shown
-from tta.notes import Note, NoteKind
 from tta.scoring.combining.decision import select
 from tta.scoring.combining.guess import extreme
 from tta.scoring.combining.part import Part
 from tta.scoring.combining.score import ScoredProblem
 from tta.scoring.combining.weights import FIRST_PASS, RerankWeights
+from tta.scoring.notes import Note, NoteKind
 from tta.scoring.reranking.weighing import ChosenWeights
 
 

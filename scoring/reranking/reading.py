@@ -13,7 +13,7 @@ from tta.data.nbest.lists import Hypothesis, ListCollector, parse_number, parse_
 from tta.data.nbest.notes import FLAGS, feature_notes, mixture_notes, score_notes, text_notes
 from tta.data.text.files import shown_path
 from tta.errors import InputError, located
-from tta.notes import Note, NoteKind
+from tta.scoring.notes import Note, NoteKind
 from tta.scoring.reranking.config import RerankConfig, keeps_non_words
 from tta.scoring.scorers.arguments import as_list, as_texts
 

@@ -7,31 +7,31 @@ from tta.atomic import Together
 from tta.data.text.files import shown_path
 from tta.data.text.lines import iter_lines
 from tta.errors import InputError
-from tta.notes import Note
-from tta.scoring.combining.confidence import fit_on
 from tta.scoring.combining.decision import decide
 from tta.scoring.combining.levels import Levels
-from tta.scoring.combining.phrases import Phrases
 from tta.scoring.combining.problem import Problem
 from tta.scoring.combining.score import Models
 from tta.scoring.combining.weights import split_lm_weights
 from tta.scoring.metrics.metric import METRICS, Metric, load_metric
+from tta.scoring.notes import Note
+from tta.scoring.phrases.phrases import Phrases
 from tta.scoring.reports.table import Report
 from tta.scoring.reranking.comparing import lay_out
 from tta.scoring.reranking.config import RerankConfig, keeps_non_words
 from tta.scoring.reranking.measuring import measure
-from tta.scoring.reranking.outputs import (
+from tta.scoring.reranking.reading import RerankInput, read_files
+from tta.scoring.reranking.reranked import Outcome
+from tta.scoring.reranking.reranker import Reranker
+from tta.scoring.reranking.writing.outputs import (
     check_packages,
     check_word_times,
     open_outputs,
     write_outputs,
     write_words,
 )
-from tta.scoring.reranking.reading import RerankInput, read_files
-from tta.scoring.reranking.reranked import Outcome
-from tta.scoring.reranking.reranker import Reranker
-from tta.scoring.reranking.words import JudgedWords
 from tta.scoring.scorers.options import RerankOptions
+from tta.scoring.words.confidence import fit_on
+from tta.scoring.words.judge import JudgedWords
 
 
 def rerank_files(

@@ -4,17 +4,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tta.data.nbest.conversion import as_read
-from tta.notes import Note, in_order
-from tta.scoring.combining.confidence import ConfidenceWeights, WordConfidence, fit_on
 from tta.scoring.combining.decision import Decision
 from tta.scoring.combining.score import ScoredProblem
 from tta.scoring.combining.weights import RerankWeights
 from tta.scoring.metrics.metric import Metric
+from tta.scoring.notes import Note, in_order
 from tta.scoring.reports.table import signatures
 from tta.scoring.reranking.knowledge import Knowledge
 from tta.scoring.reranking.weighing import ChosenWeights
-from tta.scoring.reranking.words import JudgedWords, judge_words
 from tta.scoring.scorers.scorer import Scorer
+from tta.scoring.words.confidence import ConfidenceWeights, WordConfidence, fit_on
+from tta.scoring.words.judge import JudgedWords, judge_words
 
 
 @dataclass(frozen=True)

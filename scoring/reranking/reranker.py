@@ -12,12 +12,9 @@ from typing import Any, TypeAlias
 from tta.choices import DECISIONS
 from tta.data.nbest.lists import parse_number
 from tta.errors import InputError, located
-from tta.notes import in_order
 from tta.scoring.combining.decision import decide
 from tta.scoring.combining.levels import Levels
 from tta.scoring.combining.part import Part
-from tta.scoring.combining.phrase_lines import MAX_FACTOR
-from tta.scoring.combining.phrases import Phrases
 from tta.scoring.combining.problem import Problem
 from tta.scoring.combining.score import Models, ScoredProblem, score
 from tta.scoring.combining.weights import (
@@ -28,6 +25,9 @@ from tta.scoring.combining.weights import (
     RerankWeights,
 )
 from tta.scoring.metrics.metric import Metric, load_metric
+from tta.scoring.notes import in_order
+from tta.scoring.phrases.lines import MAX_FACTOR
+from tta.scoring.phrases.phrases import Phrases
 from tta.scoring.reranking.comparing import compare, lay_out, list_notes
 from tta.scoring.reranking.knowledge import PhraseOptions, add_knowledge, knowledge_notes
 from tta.scoring.reranking.notes import pick_notes, scoring_notes

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tta.notes import Note, NoteKind
 from tta.scoring.combining.list_features import LIST_FEATURES
 from tta.scoring.combining.score import ScoredProblem
 from tta.scoring.combining.scored_lists import RANK
 from tta.scoring.combining.systems import WITHOUT_MODEL, WeightChoice
 from tta.scoring.combining.weights import FixedWeights, RerankWeights
+from tta.scoring.notes import Note, NoteKind
 
 # Fewer dev lists than this hardly move the weights (docs/reranking.md, the learning curve).
 FEW_LISTS = 30

@@ -10,7 +10,6 @@ import pytest
 
 from tests.accessibility import serious
 from tta.data.nbest.lists import Hypothesis, NBestList
-from tta.scoring.combining.confidence import WordConfidence
 from tta.scoring.combining.decision import decide
 from tta.scoring.combining.scored_lists import ListStatistics, ScoredLists
 from tta.scoring.combining.weights import RerankWeights
@@ -21,6 +20,7 @@ from tta.scoring.reports.evaluation import Change, describe_best, evaluate, find
 from tta.scoring.reports.page import legend, level, style, write_page
 from tta.scoring.reports.table import PartReport, Report
 from tta.scoring.scorers.scorer import TokenScores
+from tta.scoring.words.confidence import WordConfidence
 
 WER = WordErrorRate()
 LM = RerankWeights(1.0)

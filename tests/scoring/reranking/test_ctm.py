@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.commands import run_command
-from tta.scoring.reranking.ctm import align
+from tta.scoring.reranking.writing.ctm import align
 
 ONE = [("twenty", 0, 1), ("one", 1, 2), ("is", 2, 3), ("the", 3, 4), ("wifi", 4, 5), ("key", 5, 6)]
 ALIGNED = [

@@ -7,7 +7,7 @@ import pytest
 
 from tta.errors import InputError
 from tta.scoring.reranking.config import RerankConfig
-from tta.scoring.reranking.outputs import open_outputs
+from tta.scoring.reranking.writing.outputs import open_outputs
 
 
 def test_lists_of_kaldi_have_a_score_file_beside_them(tmp_path):

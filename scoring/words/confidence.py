@@ -10,19 +10,19 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from tta.errors import InputError, shown
-from tta.notes import Note, NoteKind
 from tta.scoring.combining.decision import Decision
 from tta.scoring.combining.weights import rounded
-from tta.scoring.combining.word_evidence import (
+from tta.scoring.metrics.metric import Metric
+from tta.scoring.metrics.significance import bootstrap, interval
+from tta.scoring.notes import Note, NoteKind
+from tta.scoring.scorers.scorer import Scorer
+from tta.scoring.words.evidence import (
     MODEL_UNITS,
     TEXT_UNITS,
     UNITS,
     WordEvidence,
     find_evidence,
 )
-from tta.scoring.metrics.metric import Metric
-from tta.scoring.metrics.significance import bootstrap, interval
-from tta.scoring.scorers.scorer import Scorer
 
 BIAS, DELETIONS, SINGLE = "bias", "deletions", "single_"
 _SINGLE = {**MODEL_UNITS, **TEXT_UNITS}  # the features of words in lists of one hypothesis

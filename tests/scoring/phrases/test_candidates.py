@@ -8,10 +8,10 @@ import pytest
 from tta.data.nbest.lists import Hypothesis, NBestList
 from tta.scoring.combining.guess import first_pass_unit
 from tta.scoring.combining.part import Part
-from tta.scoring.combining.phrases import Phrases, candidate_of
 from tta.scoring.combining.scored_lists import RANK
 from tta.scoring.metrics.metric import load_metric
-from tta.scoring.reranking.candidates import with_candidates
+from tta.scoring.phrases.candidates import with_candidates
+from tta.scoring.phrases.phrases import Phrases, candidate_of
 
 WER, CER = load_metric("wer"), load_metric("cer")
 BASIC = load_metric("wer", normalize="basic")

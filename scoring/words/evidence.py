@@ -6,16 +6,15 @@ L lists, W words of all their picks, F features.
 import re
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from rapidfuzz.distance import Levenshtein
 
 from tta.data.text.spelling import WITHOUT_BLANKS
-from tta.scoring.combining.decision import Decision
-from tta.scoring.combining.guess import first_pass_unit, guess
-from tta.scoring.combining.weights import FixedWeights
+from tta.scoring.combining.decision import Decision, posteriors_of
+from tta.scoring.combining.guess import first_pass_unit
 from tta.scoring.metrics.error_rate import DELETION, SUBSTITUTION
 from tta.scoring.metrics.metric import Metric
 from tta.scoring.metrics.normalization import parts_of
@@ -164,16 +163,6 @@ def find_evidence(
         np.array(missing),
         np.array(lengths),
     )
-
-
-def posteriors_of(decision: Decision) -> np.ndarray:
-    """The posteriors of a decision, [L, N] float64; those of `max` with a scale that is guessed."""
-    weights, lists = decision.weights, decision.lists
-    if weights.decision == "mbr":
-        return decision.posteriors
-    given = FixedWeights(weights.lm_weight, 0.0, weights.reduction, weights.shares)
-    given = replace(given, decision="mbr", features=dict(weights.features))
-    return posteriors(lists.present, guess(lists, given).scale * decision.combined)
 
 
 def _split(text, metric, by_character):

@@ -14,9 +14,9 @@ from rapidfuzz.process import cdist
 from tta.data.nbest.lists import Hypothesis
 from tta.scoring.combining.guess import first_pass_unit
 from tta.scoring.combining.part import Part
-from tta.scoring.combining.phrases import CANDIDATE, Phrases
 from tta.scoring.combining.scored_lists import RANK, ScoredLists, pad
-from tta.scoring.combining.word_evidence import UNIT
+from tta.scoring.phrases.phrases import CANDIDATE, Phrases
+from tta.scoring.words.evidence import UNIT
 
 # Chosen on dev lists (Arctic): the longest list, as longer ones have the words themselves, and the
 # most candidates of one; the most edits, by letters of the longer spelling; what an edit costs, in

@@ -12,10 +12,10 @@ from typing import Any
 from tta.data.nbest.lists import Hypothesis
 from tta.data.text.spelling import WITHOUT_BLANKS, plain_texts
 from tta.errors import InputError, located, shown
-from tta.scoring.combining.phrase_lines import parse_phrases
-from tta.scoring.combining.word_evidence import UNIT
 from tta.scoring.metrics.error_rate import characters
 from tta.scoring.metrics.metric import Metric
+from tta.scoring.phrases.lines import parse_phrases
+from tta.scoring.words.evidence import UNIT
 
 Phrase = tuple[str, ...]  # its units
 

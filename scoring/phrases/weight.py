@@ -14,14 +14,13 @@ import numpy as np
 from rapidfuzz.distance import Levenshtein
 
 from tta.errors import shown
-from tta.scoring.combining.decision import decide, select
+from tta.scoring.combining.decision import decide, posteriors_of, select
 from tta.scoring.combining.guess import first_pass_unit
-from tta.scoring.combining.phrases import Phrase, Phrases
 from tta.scoring.combining.scored_lists import ScoredLists, pad
 from tta.scoring.combining.weights import PHRASES, RerankWeights, rounded
-from tta.scoring.combining.word_evidence import posteriors_of
 from tta.scoring.metrics.error_rate import INSERTION
 from tta.scoring.metrics.metric import with_basic
+from tta.scoring.phrases.phrases import Phrase, Phrases
 
 # A word of a phrase counts as much as LEVEL + SLOPE * logit(R) standard deviations of the first
 # pass, from 0 to HIGHEST, where R is the believed share of the phrases in the lists. The priors are

@@ -16,18 +16,18 @@ from tta.data.nbest.lists import NBestList
 from tta.data.text.files import STANDARD_STREAM, open_output
 from tta.data.text.tables import delimiter_of, row_writer
 from tta.errors import InputError, install
-from tta.notes import Note, NoteKind
-from tta.scoring.combining.confidence import Confidences
 from tta.scoring.combining.decision import Decision
-from tta.scoring.combining.phrases import CANDIDATE, candidate_of
+from tta.scoring.notes import Note, NoteKind
+from tta.scoring.phrases.phrases import CANDIDATE, candidate_of
 from tta.scoring.reports.page import write_page
 from tta.scoring.reports.weight_curve import WeightCurve, draw_svg, measure_curve, write_curve
-from tta.scoring.reranking.best_texts import check_ids, write_best
 from tta.scoring.reranking.config import CURVE_FORMATS, RerankConfig
-from tta.scoring.reranking.ctm import check_times, write_ctm
 from tta.scoring.reranking.measuring import Measurement
 from tta.scoring.reranking.reranked import Outcome
-from tta.scoring.reranking.words import JudgedWords
+from tta.scoring.reranking.writing.best_texts import check_ids, write_best
+from tta.scoring.reranking.writing.ctm import check_times, write_ctm
+from tta.scoring.words.confidence import Confidences
+from tta.scoring.words.judge import JudgedWords
 
 CTM = ".ctm"
 REPORT_PACKAGES = ("jinja2", "matplotlib")

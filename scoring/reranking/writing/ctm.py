@@ -9,10 +9,10 @@ from tta.data.nbest.formats.base import Format, TimedWord
 from tta.data.nbest.lists import NBestList
 from tta.data.text.spelling import plain_texts
 from tta.errors import InputError, located, shown
-from tta.scoring.combining.confidence import Confidences
 from tta.scoring.combining.decision import Decision
-from tta.scoring.combining.word_evidence import UNIT
 from tta.scoring.metrics.normalization import basic
+from tta.scoring.words.confidence import Confidences
+from tta.scoring.words.evidence import UNIT
 
 
 def check_times(chosen: Format, lists: Sequence[NBestList], path: str) -> None:

@@ -12,20 +12,20 @@ import pytest
 import tta
 from tests.commands import run_command
 from tta.errors import InputError
-from tta.scoring.combining.confidence import (
+from tta.scoring.combining.decision import decide
+from tta.scoring.combining.weights import RerankWeights
+from tta.scoring.metrics.metric import load_metric
+from tta.scoring.reranking.comparing import compare, lay_out
+from tta.scoring.reranking.reading import read_lists
+from tta.scoring.scorers.scorer import Scorer, TokenScores
+from tta.scoring.words.confidence import (
     Confidences,
     ConfidenceWeights,
     confidences_of,
     default_weights,
     fit_logistic,
 )
-from tta.scoring.combining.decision import decide
-from tta.scoring.combining.weights import RerankWeights
-from tta.scoring.combining.word_evidence import MODEL_UNITS, UNITS, find_evidence
-from tta.scoring.metrics.metric import load_metric
-from tta.scoring.reranking.comparing import compare, lay_out
-from tta.scoring.reranking.reading import read_lists
-from tta.scoring.scorers.scorer import Scorer, TokenScores
+from tta.scoring.words.evidence import MODEL_UNITS, UNITS, find_evidence
 
 FIRST = RerankWeights(0.0, shares=(), scale=1.0)
 COLUMN = {name: i for i, name in enumerate(UNITS)}

@@ -2,18 +2,18 @@
 
 from dataclasses import dataclass
 
-from tta.notes import Note
-from tta.scoring.combining.confidence import (
+from tta.scoring.combining.decision import Decision
+from tta.scoring.metrics.metric import Metric
+from tta.scoring.notes import Note
+from tta.scoring.scorers.scorer import Scorer
+from tta.scoring.words.confidence import (
     Confidences,
     ConfidenceWeights,
     confidence_notes,
     confidences_of,
     default_weights,
 )
-from tta.scoring.combining.decision import Decision
-from tta.scoring.combining.word_evidence import find_evidence
-from tta.scoring.metrics.metric import Metric
-from tta.scoring.scorers.scorer import Scorer
+from tta.scoring.words.evidence import find_evidence
 
 
 @dataclass(frozen=True)

@@ -12,15 +12,15 @@ from tta.errors import InputError
 from tta.scoring.combining.decision import decide, select
 from tta.scoring.combining.guess import first_pass_unit
 from tta.scoring.combining.part import Part
-from tta.scoring.combining.phrase_weight import (
+from tta.scoring.combining.weights import PHRASES, RerankWeights
+from tta.scoring.metrics.metric import load_metric
+from tta.scoring.phrases.phrases import Phrases
+from tta.scoring.phrases.weight import (
     BiasedErrors,
     biased_errors,
     phrase_notes,
     weigh_phrases,
 )
-from tta.scoring.combining.phrases import Phrases
-from tta.scoring.combining.weights import PHRASES, RerankWeights
-from tta.scoring.metrics.metric import load_metric
 from tta.scoring.scorers.scorer import Scorer
 
 WER = load_metric("wer")
