@@ -21,8 +21,10 @@ import tta
 from benchmarks.confidence import Words, area
 from benchmarks.guess import SETS, load
 from tta.scoring.combining.decision import decide
-from tta.scoring.combining.part import Part, score_by_each
-from tta.scoring.combining.systems import choose_reranked
+from tta.scoring.combining.part import Part
+from tta.scoring.combining.problem import Problem
+from tta.scoring.combining.score import Models, score
+from tta.scoring.combining.systems import WeightChoice
 from tta.scoring.combining.weights import FixedWeights
 from tta.scoring.metrics.significance import paired_bootstrap
 from tta.scoring.reports.table import align
@@ -89,7 +91,7 @@ class Timed(Scorer):
 def choose(parts) -> tta.RerankWeights:
     """Weights that are tuned on the first of dev and test lists, or guessed from the test lists."""
     statistics = parts[0].statistics if len(parts) > 1 else None
-    return choose_reranked(["lm"], parts[0].lists, statistics, free(parts))["reranked"]
+    return WeightChoice(["lm"], parts[0].lists, statistics, free(parts)).final
 
 
 def free(parts) -> FixedWeights:
@@ -114,10 +116,9 @@ def measure(name, folder, loaded):
     tuned = {}
     for way, start in (("tuned", 0), ("guessed", 1)):
         systems = {model: parts[start:] for model, parts in whole.items()}
-        given = list(map(bare, systems[FIRST]))
-        systems["levels"], _ = score_by_each(
-            given, [levels], lambda lm: lm, free(given), way == "tuned"
-        )
+        problem = Problem(tuple(map(bare, systems[FIRST])), is_tuned=way == "tuned")
+        scored = score(problem, Models((levels,)), free(problem.parts))
+        systems["levels"] = scored.problem.parts
         weights = {model: choose(parts) for model, parts in systems.items()}
         tests = {model: parts[-1] for model, parts in systems.items()}
         picked = np.stack(
@@ -152,11 +153,12 @@ def measure(name, folder, loaded):
 def seconds(test, loaded):
     """The processor time of each way of scoring, in seconds a list."""
     first, second = (Timed(loaded[name]) for name in (FIRST, SECOND))
-    given = replace(free([test]), first_level=test.lists.rescored.weights)
-    score_by_each([bare(test)], [tta.Levels(first, second)], lambda lm: lm, given, False)
+    fixed = replace(free([test]), first_level=test.lists.rescored.weights)
+    problem = Problem((bare(test),))
+    score(problem, Models((tta.Levels(first, second),)), fixed)
     found = {FIRST: first.seconds, "levels": first.seconds + second.seconds}
     whole = Timed(loaded[SECOND])
-    score_by_each([bare(test)], [whole], lambda lm: lm, given, False)
+    score(problem, Models((whole,)))
     return {name: one / len(test.nbest) for name, one in (found | {SECOND: whole.seconds}).items()}
 
 

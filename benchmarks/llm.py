@@ -29,7 +29,7 @@ from benchmarks.levels import bare, free
 from tta.data.text.files import open_output
 from tta.scoring.combining.decision import decide
 from tta.scoring.combining.part import Part
-from tta.scoring.combining.systems import choose_reranked
+from tta.scoring.combining.systems import WeightChoice
 from tta.scoring.metrics.significance import paired_bootstrap
 from tta.scoring.reports.table import align
 from tta.scoring.scorers.options import RerankOptions
@@ -158,8 +158,7 @@ def picks(*parts: Part) -> np.ndarray:
     """The statistics of what is picked from the last part, with weights of the first one."""
     names = [str(number) for number in range(len(parts[0].lists.models))]
     statistics = parts[0].statistics if len(parts) > 1 else None
-    chosen = choose_reranked(names, parts[0].lists, statistics, free(parts))
-    *_, weights = chosen.values()
+    weights = WeightChoice(names, parts[0].lists, statistics, free(parts)).final
     return parts[-1].statistics.of(decide(parts[-1].lists, weights).picks)
 
 

@@ -37,7 +37,8 @@ from tta.scoring.combining.tuning import tune
 from tta.scoring.combining.weights import FixedWeights
 from tta.scoring.metrics.significance import paired_bootstrap
 from tta.scoring.phrases.candidates import with_candidates
-from tta.scoring.phrases.phrases import Phrases, biased_errors, weigh
+from tta.scoring.phrases.phrases import Phrases
+from tta.scoring.phrases.weight import biased_errors, weigh_phrases
 from tta.scoring.reports.table import align
 from tta.scoring.scorers.options import RerankOptions
 
@@ -126,8 +127,7 @@ def measure(name, dev, test, words, lm):
         tuned = tune(cut_dev.lists, cut_dev.statistics, given)
         for number, share in (*CASES, COMMON) if size is None else SHORT:
             lines = make_phrases(test, words, number, share)
-            phrases = Phrases(lines, test.statistics.metric)
-            phrases.leave_out(lm.is_common)
+            phrases = Phrases(lines, test.statistics.metric).without_common(lm.is_common)
             for how, weights in ("tuned", tuned), ("guessed", guess(cut_test.lists)):
                 yield row(name, size, number, share, how, cut_test, phrases, weights, lm)
 
@@ -147,12 +147,12 @@ def cut(part: Part, size: int | None = None, rows: slice = slice(None)) -> Part:
 
 def row(name, size, number, share, how, test, phrases, weights, lm):
     """One way of reranking with phrases, beside the same without."""
-    metric, found = test.statistics.metric, weigh(test.lists, phrases, weights)
+    metric, found = test.statistics.metric, weigh_phrases(test.lists, phrases, weights)
     before, judged, lists = select(test.lists, weights), test, found.lists
     if size is not None:
         judged = with_candidates(test, phrases).compared(metric)
         judged = judged.scored(score_texts(lm, judged.texts))
-        lists = weigh(judged.lists, phrases, found.weights).lists
+        lists = weigh_phrases(judged.lists, phrases, found.weights).lists
     after = select(lists, found.weights)
     pair = [judged.statistics.of(picks) for picks in (before, after)]
     bounds = paired_bootstrap(np.stack(pair), metric, lambda values: (values[1] - values[0])[None])
@@ -176,10 +176,11 @@ def row(name, size, number, share, how, test, phrases, weights, lm):
     references = [one.reference for one in judged.nbest]
     for kind, picked in zip(("without", "with"), texts, strict=True):
         rates = biased_errors(phrases, picked, references)
-        names = zip(("B-WER", "U-WER"), (rates[True], rates[False]), strict=True)
-        cells |= {f"{title} {kind}": round(100 * n / (of or 1), 2) for title, (n, of) in names}
+        inside = 100 * rates.errors_inside / (rates.units_inside or 1)
+        outside = 100 * rates.errors_outside / (rates.units_outside or 1)
+        cells |= {f"B-WER {kind}": round(inside, 2), f"U-WER {kind}": round(outside, 2)}
         right = sum(count_right(phrases, *both) for both in zip(picked, references, strict=True))
-        cells[f"right {kind}"] = round(100 * right / (rates[True][1] or 1), 1)
+        cells[f"right {kind}"] = round(100 * right / (rates.units_inside or 1), 1)
     return cells
 
 
