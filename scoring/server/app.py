@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any
 
 import fastapi
-import numpy as np
 from fastapi.exceptions import RequestValidationError
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 from starlette.exceptions import HTTPException
@@ -13,7 +12,6 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 import tta
 from tta.errors import InputError
 from tta.scoring.combining.levels import Levels
-from tta.scoring.metrics.correlation import cosine
 from tta.scoring.scorers.scorer import Scorer
 from tta.scoring.server import forms
 from tta.scoring.server.batching import Batcher, BusyError
@@ -62,6 +60,7 @@ def make_app(lm: Scorer, config: ServerConfig) -> fastapi.FastAPI:
     reranker, lm = lm, lm.models[0] if isinstance(lm, Levels) else lm
     signature, of_lists = lm.signature, reranker.signature  # digests of all weights
     service = Service(lm, reranker, config.representation)
+    of_comparisons = lm.comparison_signature(config.representation)
     limits = config.max_texts, config.max_characters
     meters = Meters(_PATHS, lambda: sum(lane.num_waiting for lane in lanes), config.access_log)
     # What cannot be cut, a long text or the comparisons of a long list, holds up its own kind only.
@@ -70,16 +69,24 @@ def make_app(lm: Scorer, config: ServerConfig) -> fastapi.FastAPI:
 
     # Requests are joined if their function is the same object.
     score, score_tokens = service.score, service.score_tokens
-    encode, rerank_lists = service.encode, service.rerank
+    encode, rerank_lists, compare = service.encode, service.rerank, service.compare
 
     async def of_texts(function: Callable[[list[Any]], Any], texts: list[str]) -> list[Any]:
-        check_texts(texts, *limits)
+        return await of_items(function, texts, [[text] for text in texts])
+
+    async def of_items(
+        function: Callable[[list[Any]], Any], items: list[Any], texts_of_items: list[list[str]]
+    ) -> list[Any]:
+        check_texts([text for texts in texts_of_items for text in texts], *limits)
         waiting = sum(lane.num_waiting for lane in lanes)
-        if waiting and waiting + len(texts) > config.max_waiting_texts:
+        if waiting and waiting + len(items) > config.max_waiting_texts:
             raise BusyError
-        sizes = [len(text.encode(errors="replace")) + 8 for text in texts]  # and its ends
+        sizes = [
+            sum(len(text.encode(errors="replace")) + 8 for text in texts)  # and its ends
+            for texts in texts_of_items
+        ]
         lane = short if max(sizes) <= LONG else long_texts
-        return await lane.run(function, texts, sizes)
+        return await lane.run(function, items, sizes)
 
     def check_name(name: str | None):
         if name not in (None, lm.name):
@@ -147,14 +154,10 @@ def make_app(lm: Scorer, config: ServerConfig) -> fastapi.FastAPI:
 
     @post("/v1/similarity", forms.Similarities)
     async def similarities(request: forms.PairsRequest) -> Response:
-        """Compares pairs of texts: the cosine of their vectors, -1 to 1."""
-        texts = list(dict.fromkeys(text for pair in request.pairs for text in pair))
-        check_texts([text for pair in request.pairs for text in pair], *limits)
-        found = dict(zip(texts, await of_texts(encode, texts), strict=True))
-        first, second = ([found[pair[i]][0] for pair in request.pairs] for i in (0, 1))
-        cosines = cosine(np.array(first), np.array(second)).tolist()
-        signed = f"{signature}|similarity:cosine"
-        return JSONResponse({"similarities": cosines, "signature": signed})
+        """Compares pairs of texts: the cosine of their vectors, or of their words, -1 to 1."""
+        pairs = [(first, second) for first, second in request.pairs]
+        values = await of_items(compare, pairs, request.pairs)
+        return JSONResponse({"similarities": values, "signature": of_comparisons})
 
     own = {"id": lm.name, "object": "model", "created": 0, "owned_by": "tta-lm"}
 

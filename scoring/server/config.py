@@ -38,7 +38,8 @@ class ServerConfig(RescoreConfig):
     )
     representation: str | None = setting(
         None,
-        "Vectors of /v1/embeddings and /v1/similarity, as in tta sts. Default: the model's first.",
+        "Vectors of /v1/embeddings and /v1/similarity, as in tta sts. aligned and alignment are "
+        "for /v1/similarity only. Default: the model's first.",
     )
     max_body_bytes: int = setting(1 << 20, "Bytes of a request's body.", 1, group="Limits")
     max_texts: int = setting(1000, "Texts of a request.", 1)

@@ -35,7 +35,7 @@ class Service:
     Args:
         lm: a model.
         reranker: that of lists: the same, or `Levels` of it and another one.
-        representation: of `encode`; None is the model's first.
+        representation: of `encode` and `compare`; None is the model's first.
 
     Raises:
         InputError: the model has no scores, or not this representation.
@@ -44,7 +44,7 @@ class Service:
     def __init__(self, lm: Scorer, reranker: Scorer, representation: str | None = None):
         lm.score_tokens(["a"])
         if representation is not None:
-            lm.choose_representation(representation)
+            lm.choose_comparison(representation)
         self.lm, self.reranker, self._representation = lm, reranker, representation
 
     def score(self, texts: list[str]) -> list[tuple[float, int, int]]:
@@ -64,6 +64,14 @@ class Service:
         if tokenizer is None:
             return [(vector, 0) for vector in vectors]
         return list(zip(vectors, tokenizer.tokenize_flat(texts)[1].tolist(), strict=True))
+
+    def compare(self, pairs: list[tuple[str, str]]) -> list[float]:
+        """The similarity of each pair of texts, -1 to 1."""
+        texts = list(dict.fromkeys(text for pair in pairs for text in pair))
+        place = {text: number for number, text in enumerate(texts)}
+        places = np.array([[place[text] for text in pair] for pair in pairs])  # [P, 2]
+        comparison = self.lm.comparison(texts, self._representation)
+        return comparison.similarities(places[:, 0], places[:, 1]).tolist()
 
     def rerank(self, given: list[GivenLists]) -> list[dict[str, Any]]:
         """The lists of each request as `tta.rerank` orders them: `ListsAnswer`s, not signed."""

@@ -1,0 +1,384 @@
+"""Similarity of two texts by their words: `alignment` and `aligned`.
+
+Each word has its nearest word in the other text. `alignment` is the mean of their cosines, in which
+rare words weigh more. `aligned` adds the cosine of the means of all words. Neither needs labels,
+training or a pass of the network: words are rows of the token table, whitened.
+
+Aligned words are in Sultan et al. 2014 (https://aclanthology.org/Q14-1018), the weighted mean of
+largest cosines in BERTScore (Zhang et al. 2020, https://arxiv.org/abs/1904.09675), lengths as
+weights and directions as words in the word rotator's distance (Yokoi et al. 2020,
+https://aclanthology.org/2020.emnlp-main.236). Ours are the whitened rows and the frequencies of a
+small language model, numbers by their values, and what a negation costs.
+
+N texts, P pairs of texts, W distinct words, T words of a text, D vector size.
+"""
+
+import os.path
+import re
+import unicodedata
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain
+
+import numpy as np
+
+from tta.data.vocabulary.load import AnyTokenizer
+from tta.scoring.scorers.pooling import JOINT_CONSTANT, of_length_1
+
+ALIGNED, ALIGNMENT = "aligned", "alignment"
+
+# Constants chosen on STS-B dev and SICK train (docs/experiments/training.md).
+SHARES = {ALIGNED: 0.6, ALIGNMENT: 1.0}  # of the alignment; the rest is the cosine of means
+RARE = 3e-4  # a piece of the relative frequency p weighs RARE / (RARE + p)
+MAX_WEIGHT = 1.5  # of a word of several pieces
+NEGATION_COST, NEGATION_POWER = 0.15, 6
+
+# Words are inflections of each other if they begin with the same letters: this many, or all letters
+# of the shorter word, which has one less.
+STEM = 4
+
+_CELLS = 1 << 13  # cosines computed at a time
+_PAIRS = 1 << 16  # pairs compared at a time
+
+# A number, with or without commas between thousands, or what is between blanks, numbers and signs.
+_PARTS = re.compile(r"\d{1,3}(?:,\d{3})+(?!\d|,\d)(?:\.\d+)?|\d+(?:\.\d+)?|[^\s\d!-/:-@\[-`{-~]+")
+NEGATIONS = frozenset(
+    "no not never none nobody nothing neither nor without cannot".split()
+)  # of English, beside n't
+_CONTRACTED_NOT = re.compile(r"n['\u2019]t\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class WordPair:
+    """A word of one text and a word of another, of which one is the nearest of the other.
+
+    Attributes:
+        first, second: the words as the model reads them.
+        cosine: -1 to 1.
+        weight: 0 to 1. The weights of all pairs of two texts sum to 1.
+        first_index, second_index: their places among the words of their texts, from 0.
+    """
+
+    first: str
+    second: str
+    cosine: float
+    weight: float
+    first_index: int
+    second_index: int
+
+
+@dataclass(frozen=True, eq=False)
+class WordTexts:
+    """N texts as words.
+
+    Attributes:
+        words: the W distinct words. Numbers are without commas and needless zeros.
+        ids: [sum of T] int, the places in `words` of the words of all texts, one after another.
+        lengths: [N] int, the number of words of each text.
+        negates: [N] bool, whether an English word of a text negates.
+    """
+
+    words: list[str]
+    ids: np.ndarray
+    lengths: np.ndarray
+    negates: np.ndarray
+
+    @classmethod
+    def read(cls, texts: Sequence[str], tokenizer: AnyTokenizer) -> "WordTexts":
+        """Splits texts into numbers and the words of a tokenizer.
+
+        Punctuation counts only in a text that has nothing else.
+        """
+        words = _Words(tokenizer)
+        ids: list[int] = []
+        ends, negates = [0], []
+        for text in texts:
+            tokens = text.split()
+            ids += chain.from_iterable(map(words.__getitem__, tokens))
+            negates.append(not words.negating.isdisjoint(tokens))
+            if len(ids) == ends[-1]:
+                ids += [words.place(sign) for sign in "".join(tokens)]
+            ends.append(len(ids))
+        of_texts = np.array(ids, np.int64), np.diff(ends), np.array(negates, bool)
+        return cls(list(words.places), *of_texts)
+
+
+class _Words(dict[str, list[int]]):
+    """What stands between blanks -> the places of its words, numbered as they first occur.
+
+    Attributes:
+        places: {word: its place}.
+        negating: of what stands between blanks, what has an English word that negates.
+    """
+
+    def __init__(self, tokenizer: AnyTokenizer):
+        self._tokenizer = tokenizer
+        self.places: dict[str, int] = {}
+        self.negating: set[str] = set()
+
+    def __missing__(self, token: str) -> list[int]:
+        words = [word for part in _PARTS.findall(token) for word in self._words_of(part)]
+        if not NEGATIONS.isdisjoint(map(str.casefold, words)) or _CONTRACTED_NOT.search(token):
+            self.negating.add(token)
+        self[token] = [self.place(word) for word in words]
+        return self[token]
+
+    def place(self, word: str) -> int:
+        """The place of a word, a new one if it is new."""
+        return self.places.setdefault(word, len(self.places))
+
+    def _words_of(self, part: str) -> list[str]:
+        """A number, or the words of other text without punctuation."""
+        if part[0].isdecimal():
+            return [_plain_number(part)]
+        words = self._tokenizer.words(part)
+        return [word for word in words if word.isalnum() or not _is_punctuation(word)]
+
+
+def _is_punctuation(word: str) -> bool:
+    return all(unicodedata.category(letter)[0] == "P" for letter in word)
+
+
+def _plain_number(number: str) -> str:
+    """A number such that equal values are equal strings: "1,200.50" is "1200.5"."""
+    digits = "".join(c if c in ".," else str(unicodedata.decimal(c)) for c in number)
+    whole, _, fraction = digits.replace(",", "").partition(".")
+    return ".".join(filter(None, [whole.lstrip("0") or "0", fraction.rstrip("0")]))
+
+
+@dataclass(frozen=True, eq=False)
+class WordVectors:
+    """What the model knows of W words.
+
+    Attributes:
+        sums: [W, D] float32, of the weighted rows of a word's pieces; zeros for an unknown word.
+        masses: [W] float32, the sums of these weights.
+        weights: [W] float64, the weight of a word in an alignment: 1 for an unknown word.
+    """
+
+    sums: np.ndarray
+    masses: np.ndarray
+    weights: np.ndarray
+
+
+class AlignedTexts:
+    """Compares any of N texts with any other by their words.
+
+    The similarity of a pair does not depend on its order, to the last bit.
+
+    Args:
+        texts: the words of distinct texts, in an order that does not depend on that of the pairs.
+        vectors: of `texts.words`.
+        places: [N] int, the place of each of the N texts among the distinct ones.
+        share: the share of the alignment; the rest is the cosine of the means.
+    """
+
+    def __init__(self, texts: WordTexts, vectors: WordVectors, places: np.ndarray, share: float):
+        self._texts, self._places, self._share = texts, places, share
+        self._starts = np.cumsum(texts.lengths) - texts.lengths
+        self._has_words = texts.lengths > 0
+        self._table = _WordTable(texts.words, vectors)
+        self._means = _means(texts, vectors) if share < 1.0 else None
+
+    @property
+    def is_known(self) -> np.ndarray:
+        """[N] bool, whether a text has words."""
+        return self._has_words[self._places]
+
+    def similarities(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        """The similarity of P pairs of texts.
+
+        Args:
+            first, second: [P] int, the places of the texts.
+
+        Returns:
+            [P] float64, -1 to 1; 0 if a text has no words.
+        """
+        ids, others = self._places[first], self._places[second]
+        num_texts = max(1, len(self._starts))
+        codes = np.minimum(ids, others) * num_texts + np.maximum(ids, others)
+        distinct, inverse = np.unique(codes, return_inverse=True)
+        low, high = np.divmod(distinct, num_texts)
+        result = np.zeros(len(distinct))
+        compared = np.flatnonzero(self._has_words[low] & self._has_words[high])
+        for start in range(0, len(compared), _PAIRS):
+            block = compared[start : start + _PAIRS]
+            result[block] = self._of_pairs(low[block], high[block])
+        return result[inverse]
+
+    def matrix(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        """The similarity of each of the texts `first` to each of `second`: [N1, N2] float64."""
+        rows = np.zeros((len(first), len(second)))
+        step = max(1, _PAIRS // max(1, len(second)))
+        for start in range(0, len(first), step):
+            some = first[start : start + step]
+            pairs = np.repeat(some, len(second)), np.tile(second, len(some))
+            rows[start : start + step] = self.similarities(*pairs).reshape(len(some), -1)
+        return rows
+
+    def pairs(self, first: int, second: int) -> list[WordPair]:
+        """The `WordPair`s of two texts, in the order of the first one's words."""
+        ids, others = self._ids(self._places[first]), self._ids(self._places[second])
+        if not (len(ids) and len(others)):
+            return []
+        cosines = self._table.cosines(ids[None], others[None])[0]
+        shares = [self._shares(of_text[None])[0] / 2 for of_text in (ids, others)]
+        weights: dict[tuple[int, int], float] = {}
+        nearest = [*enumerate(cosines.argmax(axis=1).tolist())]
+        nearest += [(row, column) for column, row in enumerate(cosines.argmax(axis=0).tolist())]
+        for pair, weight in zip(nearest, np.concatenate(shares).tolist(), strict=True):
+            weights[pair] = weights.get(pair, 0.0) + weight
+        words = self._texts.words
+        return [
+            WordPair(words[ids[i]], words[others[j]], float(cosines[i, j]), weight, i, j)
+            for (i, j), weight in sorted(weights.items())
+        ]
+
+    def _ids(self, text: int) -> np.ndarray:
+        start = self._starts[text]
+        return self._texts.ids[start : start + self._texts.lengths[text]]
+
+    def _of_pairs(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+        """The similarities of P pairs of texts that have words: [P] float64."""
+        result = self._alignments(low, high)
+        if self._means is not None:
+            first, second = self._means[low], self._means[high]
+            cosines = np.einsum("pd,pd->p", first, second, dtype=np.float64)
+            mixed = self._share * result + (1.0 - self._share) * cosines
+            # A text of unknown words only has no mean.
+            result = np.where(first.any(axis=1) & second.any(axis=1), mixed, result)
+        # Whether it rains or not makes two texts different in what they say, if in nothing else.
+        differ = self._texts.negates[low] != self._texts.negates[high]
+        cost = NEGATION_COST * np.maximum(result, 0.0) ** NEGATION_POWER
+        return np.clip(result - differ * cost, -1.0, 1.0)
+
+    def _alignments(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+        """The alignments of P pairs of texts that have words: [P] float64."""
+        lengths = self._texts.lengths
+        result = np.zeros(len(low))
+        order = np.lexsort((lengths[high], lengths[low]))
+        while len(order):
+            num_rows, num_columns = lengths[low[order[-1]]], lengths[high[order[-1]]]
+            size = max(1, int(_CELLS // (num_rows * num_columns)))
+            batch, order = order[-size:], order[:-size]
+            result[batch] = self._alignments_of_batch(low[batch], high[batch])
+        return result
+
+    def _alignments_of_batch(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+        """As `_alignments`, of a batch; a long pair is cut into blocks of rows."""
+        ids, others = self._padded(low), self._padded(high)  # [B, T1], [B, T2]
+        step = max(1, _CELLS // others.size)
+        of_rows = np.empty(ids.shape, np.float32)
+        of_columns = np.full(others.shape, -1.0, np.float32)
+        for start in range(0, ids.shape[1], step):
+            block = slice(start, start + step)
+            cosines = self._table.cosines(ids[:, block], others)  # [B, step, T2]
+            of_rows[:, block] = cosines.max(axis=2)
+            of_columns = np.maximum(of_columns, cosines.max(axis=1))
+        of_ids = (self._shares(ids) * of_rows).sum(axis=1)
+        of_others = (self._shares(others) * of_columns).sum(axis=1)
+        return (of_ids + of_others) / 2
+
+    def _shares(self, ids: np.ndarray) -> np.ndarray:
+        """The weights of the words of texts, of sum 1: [B, T] float64."""
+        weights = self._table.weights[ids]
+        return weights / weights.sum(axis=1, keepdims=True)
+
+    def _padded(self, texts: np.ndarray) -> np.ndarray:
+        """The words of texts, padded with the number of no word: [B, T] int."""
+        lengths = self._texts.lengths[texts]
+        columns = np.arange(lengths.max())
+        is_word = columns < lengths[:, None]
+        padded = np.full(is_word.shape, len(self._texts.words))
+        padded[is_word] = self._texts.ids[(self._starts[texts][:, None] + columns)[is_word]]
+        return padded
+
+
+class _WordTable:
+    """The W words of texts, and number W, padding, whose cosines are -1.
+
+    Attributes:
+        weights: [W + 1] float64, 0 for padding.
+    """
+
+    def __init__(self, words: list[str], vectors: WordVectors):
+        self._words, self._padding = words, len(words)
+        self.weights = np.append(vectors.weights, 0.0)
+        no_vector = np.zeros((1, vectors.sums.shape[1]), np.float32)
+        self._units = np.concatenate([of_length_1(vectors.sums), no_vector])
+        self._is_number = np.array([*map(_is_number, words), False])
+        self._beginnings = _numbered([_beginning(word) for word in words])
+
+    def cosines(self, ids: np.ndarray, others: np.ndarray) -> np.ndarray:
+        """Of each word of a text with each word of another: [B, T1], [B, T2] -> [B, T1, T2]."""
+        cosines = self._units[ids] @ self._units[others].transpose(0, 2, 1)
+        if self._is_number[ids].any() and self._is_number[others].any():  # 3 is not nearly 4
+            both = _outer(np.logical_and, self._is_number, ids, others)
+            np.minimum(cosines, 0.0, out=cosines, where=both)
+        begin_alike = np.nonzero(_outer(np.equal, self._beginnings, ids, others))
+        pair, row, column = begin_alike
+        nearness = [*map(self._nearness, ids[pair, row].tolist(), others[pair, column].tolist())]
+        cosines[begin_alike] = np.maximum(cosines[begin_alike], nearness)
+        cosines[ids == self._padding] = -1.0
+        np.copyto(cosines, -1.0, where=(others == self._padding)[:, None, :])
+        return cosines
+
+    def _nearness(self, word: int, other: int) -> float:
+        """Of two words that begin alike: 1 for the same word, as `inflection` for others."""
+        if word == other:
+            return 1.0
+        return inflection(*sorted([self._words[word], self._words[other]]))
+
+
+def _outer(function, values, ids, others):
+    """A function of the values of each two words: [B, T1], [B, T2] -> [B, T1, T2]."""
+    return function(values[ids][:, :, None], values[others][:, None, :])
+
+
+def _numbered(keys: Sequence[Hashable]) -> np.ndarray:
+    """Numbers the distinct keys of W words: [W + 1] int, the last is that of padding."""
+    numbers: dict[Hashable, int] = {}
+    return np.array([*(numbers.setdefault(key, len(numbers)) for key in keys), -1])
+
+
+def _is_number(word: str) -> bool:
+    return word[0].isdecimal()
+
+
+def _beginning(word: str) -> Hashable:
+    """What a word has in common with its inflections, and with no other word if it has none."""
+    folded = word.casefold()
+    return folded[: STEM - 1] if folded.isalpha() and len(folded) >= STEM - 1 else (folded,)
+
+
+def _means(texts: WordTexts, vectors: WordVectors) -> np.ndarray:
+    """The means of the words of texts beside a constant, of length 1: [N, D + 1] float64.
+
+    Zeros for a text without known words. The constant is that of `join`.
+    """
+    from scipy.sparse import csr_array  # takes longer to import than to run
+
+    num_texts, num_words = len(texts.lengths), len(texts.words)
+    ends = np.concatenate([[0], np.cumsum(texts.lengths)])
+    ones = np.ones(len(texts.ids), np.float32)
+    counts = csr_array((ones, texts.ids, ends), shape=(num_texts, num_words))
+    totals = (counts @ vectors.masses)[:, None]  # [N, 1]
+    means = counts @ vectors.sums / np.where(totals > 0, totals, 1.0)
+    with_constant = np.concatenate([means, JOINT_CONSTANT * (totals > 0)], axis=1, dtype=np.float64)
+    return of_length_1(with_constant)
+
+
+@lru_cache(1 << 16)
+def inflection(first: str, second: str) -> float:
+    """How near two words are that begin alike, such as "walk" and "walking": 0 to 1.
+
+    It is the share of their letters in the common beginning; 0 if that is too short. Words that
+    differ in case only are equal.
+    """
+    first, second = first.casefold(), second.casefold()
+    length = len(os.path.commonprefix([first, second]))
+    is_whole_word = length >= STEM - 1 and length == min(len(first), len(second))
+    if first != second and length < STEM and not is_whole_word:
+        return 0.0
+    return 2 * length / (len(first) + len(second))
