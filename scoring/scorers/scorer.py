@@ -17,9 +17,9 @@ from tta.data.vocabulary.word_pieces import read_tokens
 from tta.errors import InputError, printable
 from tta.modeling.formats.trained_models import BUILT_IN
 from tta.names import VOCABULARY
-from tta.scoring.scorers.alignment import WordPair
 from tta.scoring.scorers.arguments import as_list, as_texts, check_choice, shortened
-from tta.scoring.scorers.comparison import Comparison, CosineComparison
+from tta.scoring.scorers.comparison.alignment import WordPair
+from tta.scoring.scorers.comparison.cosines import Comparison, CosineComparison
 from tta.scoring.scorers.pooling import of_length_1
 
 SumsAndCounts = tuple[np.ndarray, np.ndarray]

@@ -42,9 +42,9 @@ class StsConfig(Config):
     )
     output_file: str | None = setting(
         None,
-        "File for the similarity of each pair, tab-separated with a header, or csv if the name ends "
-        "in .csv; - is standard output (the report then goes to standard error). Default: none, or - "
-        "if a file has no gold scores.",
+        "File for the similarity of each pair, tab-separated with a header, or csv if the name "
+        "ends in .csv; - is standard output (the report then goes to standard error). Default: "
+        "none, or - if a file has no gold scores.",
         group=FILES,
         writes=True,
     )

@@ -136,7 +136,7 @@ def _compare(files, model: str, lm: Scorer, representation: str, pooling: str):
     row = {sentence: i for i, sentence in enumerate(dict.fromkeys(sentences))}
     comparison = lm.comparison(list(row), representation, pooling, progress=True)
     known = comparison.is_known
-    name = representation if pooling == "mean" else f"{representation}/{pooling}"
+    name = vectors_name(representation, pooling)
     for path, pairs in files:
         first, second = [row[pair.first] for pair in pairs], [row[pair.second] for pair in pairs]
         unknown = np.logical_not(known[first] & known[second])
@@ -144,6 +144,11 @@ def _compare(files, model: str, lm: Scorer, representation: str, pooling: str):
             similarities = comparison.similarities(np.array(first), np.array(second))
             correlation = _correlate(similarities, pairs)
         yield StsResult(path, pairs, model, name, similarities, unknown, correlation)
+
+
+def vectors_name(representation: str, pooling: str) -> str:
+    """How reports name a representation and a pooling."""
+    return representation if pooling == "mean" else f"{representation}/{pooling}"
 
 
 def _write(write, results: Sequence[StsResult], numbers: bool) -> None:

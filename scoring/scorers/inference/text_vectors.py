@@ -13,7 +13,8 @@ from tta.choices import SENTENCE_POOLINGS
 from tta.errors import InputError
 from tta.names import POOLING
 from tta.scoring.engines.base import REPRESENTATIONS
-from tta.scoring.scorers.alignment import (
+from tta.scoring.scorers.arguments import as_texts, check_choice
+from tta.scoring.scorers.comparison.alignment import (
     ALIGNED,
     ALIGNMENT,
     MAX_WEIGHT,
@@ -21,11 +22,10 @@ from tta.scoring.scorers.alignment import (
     SHARES,
     AlignedTexts,
     WordPair,
-    WordTexts,
     WordVectors,
 )
-from tta.scoring.scorers.arguments import as_texts, check_choice
-from tta.scoring.scorers.comparison import Comparison
+from tta.scoring.scorers.comparison.cosines import Comparison
+from tta.scoring.scorers.comparison.words import WordTexts
 from tta.scoring.scorers.inference.runtime import Results, Runtime
 from tta.scoring.scorers.pooling import JOINT, PoolingStatistics, join
 from tta.scoring.scorers.scorer import split_rows

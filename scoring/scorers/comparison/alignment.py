@@ -13,17 +13,13 @@ small language model, numbers by their values, and what a negation costs.
 N texts, P pairs of texts, W distinct words, T words of a text, D vector size.
 """
 
-import os.path
-import re
-import unicodedata
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain
 
 import numpy as np
 
-from tta.data.vocabulary.load import AnyTokenizer
+from tta.scoring.scorers.comparison.words import WordTexts, is_number
 from tta.scoring.scorers.pooling import JOINT_CONSTANT, of_length_1
 
 ALIGNED, ALIGNMENT = "aligned", "alignment"
@@ -38,15 +34,8 @@ NEGATION_COST, NEGATION_POWER = 0.15, 6
 # of the shorter word, which has one less.
 STEM = 4
 
-_CELLS = 1 << 13  # cosines computed at a time
-_PAIRS = 1 << 16  # pairs compared at a time
-
-# A number, with or without commas between thousands, or what is between blanks, numbers and signs.
-_PARTS = re.compile(r"\d{1,3}(?:,\d{3})+(?!\d|,\d)(?:\.\d+)?|\d+(?:\.\d+)?|[^\s\d!-/:-@\[-`{-~]+")
-NEGATIONS = frozenset(
-    "no not never none nobody nothing neither nor without cannot".split()
-)  # of English, beside n't
-_CONTRACTED_NOT = re.compile(r"n['\u2019]t\b", re.IGNORECASE)
+# At a time: cosines of words, words of the first text in a long pair, pairs of texts.
+_CELLS, _ROWS, _PAIRS = 1 << 13, 64, 1 << 13
 
 
 @dataclass(frozen=True)
@@ -66,85 +55,6 @@ class WordPair:
     weight: float
     first_index: int
     second_index: int
-
-
-@dataclass(frozen=True, eq=False)
-class WordTexts:
-    """N texts as words.
-
-    Attributes:
-        words: the W distinct words. Numbers are without commas and needless zeros.
-        ids: [sum of T] int, the places in `words` of the words of all texts, one after another.
-        lengths: [N] int, the number of words of each text.
-        negates: [N] bool, whether an English word of a text negates.
-    """
-
-    words: list[str]
-    ids: np.ndarray
-    lengths: np.ndarray
-    negates: np.ndarray
-
-    @classmethod
-    def read(cls, texts: Sequence[str], tokenizer: AnyTokenizer) -> "WordTexts":
-        """Splits texts into numbers and the words of a tokenizer.
-
-        Punctuation counts only in a text that has nothing else.
-        """
-        words = _Words(tokenizer)
-        ids: list[int] = []
-        ends, negates = [0], []
-        for text in texts:
-            tokens = text.split()
-            ids += chain.from_iterable(map(words.__getitem__, tokens))
-            negates.append(not words.negating.isdisjoint(tokens))
-            if len(ids) == ends[-1]:
-                ids += [words.place(sign) for sign in "".join(tokens)]
-            ends.append(len(ids))
-        of_texts = np.array(ids, np.int64), np.diff(ends), np.array(negates, bool)
-        return cls(list(words.places), *of_texts)
-
-
-class _Words(dict[str, list[int]]):
-    """What stands between blanks -> the places of its words, numbered as they first occur.
-
-    Attributes:
-        places: {word: its place}.
-        negating: of what stands between blanks, what has an English word that negates.
-    """
-
-    def __init__(self, tokenizer: AnyTokenizer):
-        self._tokenizer = tokenizer
-        self.places: dict[str, int] = {}
-        self.negating: set[str] = set()
-
-    def __missing__(self, token: str) -> list[int]:
-        words = [word for part in _PARTS.findall(token) for word in self._words_of(part)]
-        if not NEGATIONS.isdisjoint(map(str.casefold, words)) or _CONTRACTED_NOT.search(token):
-            self.negating.add(token)
-        self[token] = [self.place(word) for word in words]
-        return self[token]
-
-    def place(self, word: str) -> int:
-        """The place of a word, a new one if it is new."""
-        return self.places.setdefault(word, len(self.places))
-
-    def _words_of(self, part: str) -> list[str]:
-        """A number, or the words of other text without punctuation."""
-        if part[0].isdecimal():
-            return [_plain_number(part)]
-        words = self._tokenizer.words(part)
-        return [word for word in words if word.isalnum() or not _is_punctuation(word)]
-
-
-def _is_punctuation(word: str) -> bool:
-    return all(unicodedata.category(letter)[0] == "P" for letter in word)
-
-
-def _plain_number(number: str) -> str:
-    """A number such that equal values are equal strings: "1,200.50" is "1200.5"."""
-    digits = "".join(c if c in ".," else str(unicodedata.decimal(c)) for c in number)
-    whole, _, fraction = digits.replace(",", "").partition(".")
-    return ".".join(filter(None, [whole.lstrip("0") or "0", fraction.rstrip("0")]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,6 +90,7 @@ class AlignedTexts:
         self._has_words = texts.lengths > 0
         self._table = _WordTable(texts.words, vectors)
         self._means = _means(texts, vectors) if share < 1.0 else None
+        self._has_mean = texts.counts @ vectors.masses > 0
 
     @property
     def is_known(self) -> np.ndarray:
@@ -195,16 +106,17 @@ class AlignedTexts:
         Returns:
             [P] float64, -1 to 1; 0 if a text has no words.
         """
-        ids, others = self._places[first], self._places[second]
+        pairs = np.sort([self._places[first], self._places[second]], axis=0)
         num_texts = max(1, len(self._starts))
-        codes = np.minimum(ids, others) * num_texts + np.maximum(ids, others)
-        distinct, inverse = np.unique(codes, return_inverse=True)
+        distinct, inverse = np.unique(pairs[0] * num_texts + pairs[1], return_inverse=True)
         low, high = np.divmod(distinct, num_texts)
+        is_longer = self._texts.lengths[low] > self._texts.lengths[high]
+        short, long = np.where(is_longer, [high, low], [low, high])
         result = np.zeros(len(distinct))
-        compared = np.flatnonzero(self._has_words[low] & self._has_words[high])
+        compared = np.flatnonzero(self._has_words[short])
         for start in range(0, len(compared), _PAIRS):
             block = compared[start : start + _PAIRS]
-            result[block] = self._of_pairs(low[block], high[block])
+            result[block] = self._of_pairs(short[block], long[block])
         return result[inverse]
 
     def matrix(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
@@ -239,41 +151,42 @@ class AlignedTexts:
         start = self._starts[text]
         return self._texts.ids[start : start + self._texts.lengths[text]]
 
-    def _of_pairs(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    def _of_pairs(self, short: np.ndarray, long: np.ndarray) -> np.ndarray:
         """The similarities of P pairs of texts that have words: [P] float64."""
-        result = self._alignments(low, high)
+        result = self._alignments(short, long)
         if self._means is not None:
-            first, second = self._means[low], self._means[high]
-            cosines = np.einsum("pd,pd->p", first, second, dtype=np.float64)
+            cosines = np.einsum("pd,pd->p", self._means[short], self._means[long])
             mixed = self._share * result + (1.0 - self._share) * cosines
-            # A text of unknown words only has no mean.
-            result = np.where(first.any(axis=1) & second.any(axis=1), mixed, result)
-        # Whether it rains or not makes two texts different in what they say, if in nothing else.
-        differ = self._texts.negates[low] != self._texts.negates[high]
+            result = np.where(self._has_mean[short] & self._has_mean[long], mixed, result)
+        # A negation makes a difference between texts that are alike in all else.
+        differ = self._texts.negates[short] != self._texts.negates[long]
         cost = NEGATION_COST * np.maximum(result, 0.0) ** NEGATION_POWER
         return np.clip(result - differ * cost, -1.0, 1.0)
 
-    def _alignments(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-        """The alignments of P pairs of texts that have words: [P] float64."""
-        lengths = self._texts.lengths
-        result = np.zeros(len(low))
-        order = np.lexsort((lengths[high], lengths[low]))
+    def _alignments(self, short: np.ndarray, long: np.ndarray) -> np.ndarray:
+        """The alignments of P pairs of texts that have words: [P] float64.
+
+        Pairs of a batch have texts of similar lengths. So their padding is short.
+        """
+        num_rows, num_columns = self._texts.lengths[short], self._texts.lengths[long]
+        doublings = np.frexp(num_columns)[1]
+        order = np.lexsort((num_rows, doublings))
+        result = np.zeros(len(short))
         while len(order):
-            num_rows, num_columns = lengths[low[order[-1]]], lengths[high[order[-1]]]
-            size = max(1, int(_CELLS // (num_rows * num_columns)))
-            batch, order = order[-size:], order[:-size]
-            result[batch] = self._alignments_of_batch(low[batch], high[batch])
+            longest = num_rows[order[-1]] * (1 << int(doublings[order[-1]]))
+            batch, order = np.split(order[::-1], [max(1, _CELLS // int(longest))])
+            order = order[::-1]
+            result[batch] = self._alignments_of_batch(short[batch], long[batch])
         return result
 
-    def _alignments_of_batch(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-        """As `_alignments`, of a batch; a long pair is cut into blocks of rows."""
-        ids, others = self._padded(low), self._padded(high)  # [B, T1], [B, T2]
-        step = max(1, _CELLS // others.size)
+    def _alignments_of_batch(self, short: np.ndarray, long: np.ndarray) -> np.ndarray:
+        """As `_alignments`, of a batch; a pair of long texts is cut into blocks of rows."""
+        ids, others = self._padded(short), self._padded(long)  # [B, T1], [B, T2]
         of_rows = np.empty(ids.shape, np.float32)
         of_columns = np.full(others.shape, -1.0, np.float32)
-        for start in range(0, ids.shape[1], step):
-            block = slice(start, start + step)
-            cosines = self._table.cosines(ids[:, block], others)  # [B, step, T2]
+        for start in range(0, ids.shape[1], _ROWS):
+            block = slice(start, start + _ROWS)
+            cosines = self._table.cosines(ids[:, block], others)  # [B, up to _ROWS, T2]
             of_rows[:, block] = cosines.max(axis=2)
             of_columns = np.maximum(of_columns, cosines.max(axis=1))
         of_ids = (self._shares(ids) * of_rows).sum(axis=1)
@@ -307,7 +220,7 @@ class _WordTable:
         self.weights = np.append(vectors.weights, 0.0)
         no_vector = np.zeros((1, vectors.sums.shape[1]), np.float32)
         self._units = np.concatenate([of_length_1(vectors.sums), no_vector])
-        self._is_number = np.array([*map(_is_number, words), False])
+        self._is_number = np.array([*map(is_number, words), False])
         self._beginnings = _numbered([_beginning(word) for word in words])
 
     def cosines(self, ids: np.ndarray, others: np.ndarray) -> np.ndarray:
@@ -318,14 +231,18 @@ class _WordTable:
             np.minimum(cosines, 0.0, out=cosines, where=both)
         begin_alike = np.nonzero(_outer(np.equal, self._beginnings, ids, others))
         pair, row, column = begin_alike
-        nearness = [*map(self._nearness, ids[pair, row].tolist(), others[pair, column].tolist())]
-        cosines[begin_alike] = np.maximum(cosines[begin_alike], nearness)
+        codes = ids[pair, row] * (self._padding + 1) + others[pair, column]
+        distinct, inverse = np.unique(codes, return_inverse=True)
+        nearness = np.array([self._nearness(code) for code in distinct.tolist()], np.float32)
+        nearest = np.maximum(cosines[begin_alike], nearness[inverse])
+        cosines[begin_alike] = np.minimum(nearest, 1.0)
         cosines[ids == self._padding] = -1.0
         np.copyto(cosines, -1.0, where=(others == self._padding)[:, None, :])
         return cosines
 
-    def _nearness(self, word: int, other: int) -> float:
+    def _nearness(self, code: int) -> float:
         """Of two words that begin alike: 1 for the same word, as `inflection` for others."""
+        word, other = divmod(code, self._padding + 1)
         if word == other:
             return 1.0
         return inflection(*sorted([self._words[word], self._words[other]]))
@@ -342,10 +259,6 @@ def _numbered(keys: Sequence[Hashable]) -> np.ndarray:
     return np.array([*(numbers.setdefault(key, len(numbers)) for key in keys), -1])
 
 
-def _is_number(word: str) -> bool:
-    return word[0].isdecimal()
-
-
 def _beginning(word: str) -> Hashable:
     """What a word has in common with its inflections, and with no other word if it has none."""
     folded = word.casefold()
@@ -357,12 +270,7 @@ def _means(texts: WordTexts, vectors: WordVectors) -> np.ndarray:
 
     Zeros for a text without known words. The constant is that of `join`.
     """
-    from scipy.sparse import csr_array  # takes longer to import than to run
-
-    num_texts, num_words = len(texts.lengths), len(texts.words)
-    ends = np.concatenate([[0], np.cumsum(texts.lengths)])
-    ones = np.ones(len(texts.ids), np.float32)
-    counts = csr_array((ones, texts.ids, ends), shape=(num_texts, num_words))
+    counts = texts.counts
     totals = (counts @ vectors.masses)[:, None]  # [N, 1]
     means = counts @ vectors.sums / np.where(totals > 0, totals, 1.0)
     with_constant = np.concatenate([means, JOINT_CONSTANT * (totals > 0)], axis=1, dtype=np.float64)
@@ -376,9 +284,11 @@ def inflection(first: str, second: str) -> float:
     It is the share of their letters in the common beginning; 0 if that is too short. Words that
     differ in case only are equal.
     """
-    first, second = first.casefold(), second.casefold()
-    length = len(os.path.commonprefix([first, second]))
-    is_whole_word = length >= STEM - 1 and length == min(len(first), len(second))
-    if first != second and length < STEM and not is_whole_word:
+    letters, others = first.casefold(), second.casefold()
+    shortest = min(len(letters), len(others))
+    differ = (n for n in range(shortest) if letters[n] != others[n])
+    length = next(differ, shortest)
+    is_whole_word = length == shortest >= STEM - 1
+    if letters != others and length < STEM and not is_whole_word:
         return 0.0
-    return 2 * length / (len(first) + len(second))
+    return 2 * length / (len(letters) + len(others))
