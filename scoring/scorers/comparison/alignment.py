@@ -109,25 +109,32 @@ class AlignedTexts:
         pairs = np.sort([self._places[first], self._places[second]], axis=0)
         num_texts = max(1, len(self._starts))
         distinct, inverse = np.unique(pairs[0] * num_texts + pairs[1], return_inverse=True)
-        low, high = np.divmod(distinct, num_texts)
-        is_longer = self._texts.lengths[low] > self._texts.lengths[high]
-        short, long = np.where(is_longer, [high, low], [low, high])
-        result = np.zeros(len(distinct))
-        compared = np.flatnonzero(self._has_words[short])
-        for start in range(0, len(compared), _PAIRS):
-            block = compared[start : start + _PAIRS]
-            result[block] = self._of_pairs(short[block], long[block])
-        return result[inverse]
+        return self._of_distinct(*np.divmod(distinct, num_texts))[inverse]
 
     def matrix(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """The similarity of each of the texts `first` to each of `second`: [N1, N2] float64."""
-        rows = np.zeros((len(first), len(second)))
-        step = max(1, _PAIRS // max(1, len(second)))
-        for start in range(0, len(first), step):
-            some = first[start : start + step]
-            pairs = np.repeat(some, len(second)), np.tile(second, len(some))
-            rows[start : start + step] = self.similarities(*pairs).reshape(len(some), -1)
-        return rows
+        """The similarity of each of the texts `first` to each of `second`: [N1, N2] float64.
+
+        Both orders of a pair are computed once, in the block of the text that comes first.
+        """
+        rows, columns = self._places[first], self._places[second]
+        result = np.zeros((len(rows), len(columns)))
+        texts = np.unique(np.concatenate([rows, columns]))
+        is_row, is_column = np.isin(texts, rows), np.isin(texts, columns)
+        rows, columns = np.searchsorted(texts, rows), np.searchsorted(texts, columns)
+        step = max(1, _PAIRS // max(1, len(texts)))
+        for start in range(0, len(texts), step):
+            block = np.arange(start, min(start + step, len(texts)))
+            is_pair = is_row[block, None] & is_column | is_column[block, None] & is_row
+            low, high = np.nonzero(is_pair & (block[:, None] <= np.arange(len(texts))))
+            values = np.zeros(is_pair.shape)
+            values[low, high] = self._of_distinct(texts[block[low]], texts[high])
+            for row in np.flatnonzero(np.isin(rows, block)):
+                later = columns >= rows[row]
+                result[row, later] = values[rows[row] - start, columns[later]]
+            for column in np.flatnonzero(np.isin(columns, block)):
+                later = rows >= columns[column]
+                result[later, column] = values[columns[column] - start, rows[later]]
+        return result
 
     def pairs(self, first: int, second: int) -> list[WordPair]:
         """The `WordPair`s of two texts, in the order of the first one's words."""
@@ -151,6 +158,17 @@ class AlignedTexts:
         start = self._starts[text]
         return self._texts.ids[start : start + self._texts.lengths[text]]
 
+    def _of_distinct(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+        """The similarities of P distinct pairs of distinct texts: [P] float64."""
+        is_longer = self._texts.lengths[low] > self._texts.lengths[high]
+        short, long = np.where(is_longer, [high, low], [low, high])
+        result = np.zeros(len(low))
+        compared = np.flatnonzero(self._has_words[short])
+        for start in range(0, len(compared), _PAIRS):
+            block = compared[start : start + _PAIRS]
+            result[block] = self._of_pairs(short[block], long[block])
+        return result
+
     def _of_pairs(self, short: np.ndarray, long: np.ndarray) -> np.ndarray:
         """The similarities of P pairs of texts that have words: [P] float64."""
         result = self._alignments(short, long)
@@ -166,17 +184,18 @@ class AlignedTexts:
     def _alignments(self, short: np.ndarray, long: np.ndarray) -> np.ndarray:
         """The alignments of P pairs of texts that have words: [P] float64.
 
-        Pairs of a batch have texts of similar lengths. So their padding is short.
+        Pairs of a batch have texts of similar lengths, so they need little padding.
         """
         num_rows, num_columns = self._texts.lengths[short], self._texts.lengths[long]
-        doublings = np.frexp(num_columns)[1]
-        order = np.lexsort((num_rows, doublings))
+        exponents = np.frexp(num_columns)[1]  # 2 ** exponent is more than the number of columns
         result = np.zeros(len(short))
-        while len(order):
-            longest = num_rows[order[-1]] * (1 << int(doublings[order[-1]]))
-            batch, order = np.split(order[::-1], [max(1, _CELLS // int(longest))])
-            order = order[::-1]
-            result[batch] = self._alignments_of_batch(short[batch], long[batch])
+        for exponent in np.unique(exponents).tolist():
+            alike = np.flatnonzero(exponents == exponent)
+            alike = alike[np.argsort(num_rows[alike], kind="stable")]
+            while len(alike):
+                size = max(1, _CELLS // (int(num_rows[alike[-1]]) << exponent))
+                batch, alike = alike[-size:], alike[:-size]
+                result[batch] = self._alignments_of_batch(short[batch], long[batch])
         return result
 
     def _alignments_of_batch(self, short: np.ndarray, long: np.ndarray) -> np.ndarray:
@@ -281,7 +300,7 @@ def _means(texts: WordTexts, vectors: WordVectors) -> np.ndarray:
 def inflection(first: str, second: str) -> float:
     """How near two words are that begin alike, such as "walk" and "walking": 0 to 1.
 
-    It is the share of their letters in the common beginning; 0 if that is too short. Words that
+    It is the share of their letters in the common beginning; -1 if that is too short. Words that
     differ in case only are equal.
     """
     letters, others = first.casefold(), second.casefold()
@@ -290,5 +309,5 @@ def inflection(first: str, second: str) -> float:
     length = next(differ, shortest)
     is_whole_word = length == shortest >= STEM - 1
     if letters != others and length < STEM and not is_whole_word:
-        return 0.0
+        return -1.0
     return 2 * length / (len(letters) + len(others))

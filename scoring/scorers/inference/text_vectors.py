@@ -176,6 +176,8 @@ class TextVectors(Runtime):
         masses = is_known * statistics.piece_weights()[known]
         weights = is_known * statistics.piece_weights(RARE)[known]
         rows = statistics.whitenings["token"](self._token_rows(known))
+        if not np.isfinite(rows).all():
+            raise InputError("a row of the token table is not finite", self.name)
         is_unknown_word = counts @ masses == 0
         return WordVectors(
             sums=counts @ (masses[:, None] * rows),
