@@ -135,13 +135,14 @@ def _compare(files, model: str, lm: Scorer, representation: str, pooling: str):
     sentences = [s for _, pairs in files for pair in pairs for s in (pair.first, pair.second)]
     row = {sentence: i for i, sentence in enumerate(dict.fromkeys(sentences))}
     comparison = lm.comparison(list(row), representation, pooling, progress=True)
-    known = comparison.is_known
+    is_known = comparison.is_known
     name = vectors_name(representation, pooling)
     for path, pairs in files:
-        first, second = [row[pair.first] for pair in pairs], [row[pair.second] for pair in pairs]
-        unknown = np.logical_not(known[first] & known[second])
+        first = np.array([row[pair.first] for pair in pairs])
+        second = np.array([row[pair.second] for pair in pairs])
+        unknown = np.logical_not(is_known[first] & is_known[second])
         with located(path=path):
-            similarities = comparison.similarities(np.array(first), np.array(second))
+            similarities = comparison.similarities(first, second)
             correlation = _correlate(similarities, pairs)
         yield StsResult(path, pairs, model, name, similarities, unknown, correlation)
 

@@ -138,11 +138,11 @@ class AlignedTexts:
 
     def pairs(self, first: int, second: int) -> list[WordPair]:
         """The `WordPair`s of two texts, in the order of the first one's words."""
-        ids, others = self._ids(self._places[first]), self._ids(self._places[second])
-        if not (len(ids) and len(others)):
+        first_ids, second_ids = self._ids(self._places[first]), self._ids(self._places[second])
+        if not (len(first_ids) and len(second_ids)):
             return []
-        cosines = self._table.cosines(ids[None], others[None])[0]
-        shares = [self._shares(of_text[None])[0] / 2 for of_text in (ids, others)]
+        cosines = self._table.cosines(first_ids[None], second_ids[None])[0]
+        shares = [self._shares(of_text[None])[0] / 2 for of_text in (first_ids, second_ids)]
         weights: dict[tuple[int, int], float] = {}
         nearest = [*enumerate(cosines.argmax(axis=1).tolist())]
         nearest += [(row, column) for column, row in enumerate(cosines.argmax(axis=0).tolist())]
@@ -150,7 +150,14 @@ class AlignedTexts:
             weights[pair] = weights.get(pair, 0.0) + weight
         words = self._texts.words
         return [
-            WordPair(words[ids[i]], words[others[j]], float(cosines[i, j]), weight, i, j)
+            WordPair(
+                first=words[first_ids[i]],
+                second=words[second_ids[j]],
+                cosine=float(cosines[i, j]),
+                weight=weight,
+                first_index=i,
+                second_index=j,
+            )
             for (i, j), weight in sorted(weights.items())
         ]
 
@@ -200,17 +207,17 @@ class AlignedTexts:
 
     def _alignments_of_batch(self, short: np.ndarray, long: np.ndarray) -> np.ndarray:
         """As `_alignments`, of a batch; a pair of long texts is cut into blocks of rows."""
-        ids, others = self._padded(short), self._padded(long)  # [B, T1], [B, T2]
-        of_rows = np.empty(ids.shape, np.float32)
-        of_columns = np.full(others.shape, -1.0, np.float32)
-        for start in range(0, ids.shape[1], _ROWS):
+        short_ids, long_ids = self._padded(short), self._padded(long)  # [B, T1], [B, T2]
+        of_rows = np.empty(short_ids.shape, np.float32)
+        of_columns = np.full(long_ids.shape, -1.0, np.float32)
+        for start in range(0, short_ids.shape[1], _ROWS):
             block = slice(start, start + _ROWS)
-            cosines = self._table.cosines(ids[:, block], others)  # [B, up to _ROWS, T2]
+            cosines = self._table.cosines(short_ids[:, block], long_ids)  # [B, up to _ROWS, T2]
             of_rows[:, block] = cosines.max(axis=2)
             of_columns = np.maximum(of_columns, cosines.max(axis=1))
-        of_ids = (self._shares(ids) * of_rows).sum(axis=1)
-        of_others = (self._shares(others) * of_columns).sum(axis=1)
-        return (of_ids + of_others) / 2
+        of_short = (self._shares(short_ids) * of_rows).sum(axis=1)
+        of_long = (self._shares(long_ids) * of_columns).sum(axis=1)
+        return (of_short + of_long) / 2
 
     def _shares(self, ids: np.ndarray) -> np.ndarray:
         """The weights of the words of texts, of sum 1: [B, T] float64."""
@@ -242,21 +249,20 @@ class _WordTable:
         self._is_number = np.array([*map(is_number, words), False])
         self._beginnings = _numbered([_beginning(word) for word in words])
 
-    def cosines(self, ids: np.ndarray, others: np.ndarray) -> np.ndarray:
+    def cosines(self, first_ids: np.ndarray, second_ids: np.ndarray) -> np.ndarray:
         """Of each word of a text with each word of another: [B, T1], [B, T2] -> [B, T1, T2]."""
-        cosines = self._units[ids] @ self._units[others].transpose(0, 2, 1)
-        if self._is_number[ids].any() and self._is_number[others].any():  # 3 is not nearly 4
-            both = _outer(np.logical_and, self._is_number, ids, others)
-            np.minimum(cosines, 0.0, out=cosines, where=both)
-        begin_alike = np.nonzero(_outer(np.equal, self._beginnings, ids, others))
+        cosines = self._units[first_ids] @ self._units[second_ids].transpose(0, 2, 1)
+        both_numbers = _outer(np.logical_and, self._is_number, first_ids, second_ids)
+        np.minimum(cosines, 0.0, out=cosines, where=both_numbers)  # 3 is not nearly 4
+        begin_alike = np.nonzero(_outer(np.equal, self._beginnings, first_ids, second_ids))
         pair, row, column = begin_alike
-        codes = ids[pair, row] * (self._padding + 1) + others[pair, column]
+        codes = first_ids[pair, row] * (self._padding + 1) + second_ids[pair, column]
         distinct, inverse = np.unique(codes, return_inverse=True)
         nearness = np.array([self._nearness(code) for code in distinct.tolist()], np.float32)
         nearest = np.maximum(cosines[begin_alike], nearness[inverse])
         cosines[begin_alike] = np.minimum(nearest, 1.0)
-        cosines[ids == self._padding] = -1.0
-        np.copyto(cosines, -1.0, where=(others == self._padding)[:, None, :])
+        cosines[first_ids == self._padding] = -1.0
+        np.copyto(cosines, -1.0, where=(second_ids == self._padding)[:, None, :])
         return cosines
 
     def _nearness(self, code: int) -> float:
@@ -267,9 +273,9 @@ class _WordTable:
         return inflection(*sorted([self._words[word], self._words[other]]))
 
 
-def _outer(function, values, ids, others):
+def _outer(function, values, first_ids, second_ids):
     """A function of the values of each two words: [B, T1], [B, T2] -> [B, T1, T2]."""
-    return function(values[ids][:, :, None], values[others][:, None, :])
+    return function(values[first_ids][:, :, None], values[second_ids][:, None, :])
 
 
 def _numbered(keys: Sequence[Hashable]) -> np.ndarray:
@@ -303,11 +309,11 @@ def inflection(first: str, second: str) -> float:
     It is the share of their letters in the common beginning; -1 if that is too short. Words that
     differ in case only are equal.
     """
-    letters, others = first.casefold(), second.casefold()
-    shortest = min(len(letters), len(others))
-    differ = (n for n in range(shortest) if letters[n] != others[n])
+    letters, other_letters = first.casefold(), second.casefold()
+    shortest = min(len(letters), len(other_letters))
+    differ = (n for n in range(shortest) if letters[n] != other_letters[n])
     length = next(differ, shortest)
     is_whole_word = length == shortest >= STEM - 1
-    if letters != others and length < STEM and not is_whole_word:
+    if letters != other_letters and length < STEM and not is_whole_word:
         return -1.0
-    return 2 * length / (len(letters) + len(others))
+    return 2 * length / (len(letters) + len(other_letters))

@@ -64,8 +64,12 @@ class WordTexts:
             if len(ids) == ends[-1]:
                 ids += [words.place(sign) for sign in "".join(tokens)]
             ends.append(len(ids))
-        of_texts = np.array(ids, np.int64), np.diff(ends), np.array(negates, bool)
-        return cls(list(words.places), *of_texts)
+        return cls(
+            words=list(words.places),
+            ids=np.array(ids, np.int64),
+            lengths=np.diff(ends),
+            negates=np.array(negates, bool),
+        )
 
 
 class _Words(dict[str, list[int]]):

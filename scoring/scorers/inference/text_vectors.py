@@ -168,14 +168,14 @@ class TextVectors(Runtime):
         pieces, columns = np.unique(ids, return_inverse=True)
         # A piece that is not in the vocabulary is unknown.
         is_known = (pieces != vocabulary.unk_id) & (pieces < len(statistics.piece_probabilities))
-        known = np.where(is_known, pieces, vocabulary.unk_id)
+        in_table = np.where(is_known, pieces, vocabulary.unk_id)
         ends = np.concatenate([[0], np.cumsum(lengths)])
         counts = csr_array(
             (np.ones(len(ids), np.float32), columns, ends), shape=(len(words), len(pieces))
         )
-        masses = is_known * statistics.piece_weights()[known]
-        weights = is_known * statistics.piece_weights(RARE)[known]
-        rows = statistics.whitenings["token"](self._token_rows(known))
+        masses = is_known * statistics.piece_weights()[in_table]
+        weights = is_known * statistics.piece_weights(RARE)[in_table]
+        rows = statistics.whitenings["token"](self._token_rows(in_table))
         if not np.isfinite(rows).all():
             raise InputError("a row of the token table is not finite", self.name)
         is_unknown_word = counts @ masses == 0
