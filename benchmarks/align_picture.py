@@ -56,7 +56,7 @@ def draw(lm: TextModel, first_text: str, second_text: str, output: Path | str) -
                 x, y = 0.5 * (ends[0] + ends[1]), 0.5 * HEIGHT + 0.37
                 axes.text(x, y, f"{pair.cosine:.2f}", **_LABEL)
         for words, of_row, y in ((first, places[0], HEIGHT + 0.4), (second, places[1], 0.3)):
-            for index, word in words.items():
+            for index, word in sorted(words.items()):
                 axes.text(of_row[index], y, word, ha="center", va="center", size=13)
         figure.savefig(
             output, dpi=150, metadata={"Date": None} if str(output)[-4:] == ".svg" else {}
