@@ -7,6 +7,7 @@ Needs matplotlib: pip install '.[plot]'.
 """
 
 from pathlib import Path
+from typing import Any
 
 from absl import app, flags
 
@@ -41,7 +42,8 @@ def draw(lm: TextModel, first_text: str, second_text: str, output: Path | str) -
     second = {pair.second_index: pair.second for pair in pairs}
     places = [_places(words) for words in (first, second)]
     width = max(max(of_row.values()) for of_row in places) + 1.0
-    with matplotlib.rc_context(STYLE):
+    style: Any = STYLE
+    with matplotlib.rc_context(style):
         figure = Figure(figsize=(width, HEIGHT + 1.0))
         axes = figure.add_axes((0, 0, 1, 1), xlim=(0, width), ylim=(0, HEIGHT + 1.0))
         axes.axis("off")
@@ -86,7 +88,8 @@ def main(argv):
         raise app.UsageError("give two sentences, or none")
     import tta
 
-    draw(tta.load(FLAGS.model), *(argv[1:] or SENTENCES), FLAGS.output)
+    first, second = argv[1:] or SENTENCES
+    draw(tta.load(FLAGS.model), first, second, FLAGS.output)
     print(FLAGS.output)
 
 
