@@ -390,7 +390,11 @@ class Table:
     def add_to(self, other):
         """Puts what was measured of this table into an earlier one, which has more rows."""
         measured = {name: cells for name, cells in self.rows.items() if cells}
-        other.rows = {name: other.rows.get(name, {}) for name in [*other.rows, *self.rows]}
+        names = [*other.rows]
+        for before, name in zip([None, *self.rows], self.rows, strict=False):
+            if name not in names:
+                names.insert(names.index(before) + 1 if before in names else len(names), name)
+        other.rows = {name: other.rows.get(name, {}) for name in names}
         if ORACLE in other.rows:  # the last row
             other.rows[ORACLE] = other.rows.pop(ORACLE)
         other.rows |= measured

@@ -2,6 +2,7 @@
 
 python -m benchmarks.paper.sts
 python -m benchmarks.paper.sts --tables=table4
+python -m benchmarks.paper.sts --rows='T-TA;cloze base' --representations=aligned
 """
 
 import csv
@@ -17,13 +18,18 @@ from tta import cli
 from tta.data.pairs.sts import read_sts
 from tta.scoring.metrics.significance import bootstrap, interval
 from tta.scoring.similarity.config import StsConfig
-from tta.scoring.similarity.sts import compare_files
+from tta.scoring.similarity.sts import compare_files, vectors_name
 
 CONDITION = (
     "Cosine of mean vectors, without training on gold scores, as in the paper. Unlike the paper's, "
     "our last outputs are standardized (mean 0, deviation 1 in each dimension). "
     '`similarity-small` ("T-TA, contrast") was also trained to match the two halves of a sentence '
     "([record](experiments/training.md#with-and-without-contrast))"
+)
+
+OF_WORDS = (
+    "`aligned` compares words, and runs no network "
+    "([record](experiments/training.md#aligned-words))"
 )
 
 
@@ -83,10 +89,11 @@ PARTS = {
 
 FOCUS = "T-TA, context"  # the row from which the differences of the others are kept
 
-# Not in the paper: vectors that give higher correlations on STS-B than means, as pairs
-# (representation, pooling).
+# Not in the paper: what gives higher correlations on STS-B than means, as pairs (representation,
+# pooling).
 EXTRA = dict.fromkeys(
-    ("T-TA", "cloze", "cloze base", "T-TA, contrast"), (("token", "whitened"), ("joint", "mean"))
+    ("T-TA", "cloze", "cloze base", "T-TA, contrast"),
+    (("token", "whitened"), ("joint", "mean"), ("aligned", "mean")),
 )
 
 
@@ -100,7 +107,7 @@ def main():
             common.paper_rows(part.files, part.paper),
             {column: column for column in part.files},
             higher_is_better=True,
-            conditions=[CONDITION],
+            conditions=[CONDITION, OF_WORDS],
         )
         measure(table, part.files)
         table.save()
@@ -117,31 +124,30 @@ def measure(table, files):
     signatures, measured = {}, {column: {} for column in files}
     entries = [entry for entry in asked(ENCODERS) if not (entry.is_raw and entry.missing)]
     for entry in entries:
-        for representation in entry.representations:
-            table.rows[row_name(entry, representation)] = {}
+        kinds = [(representation, "mean") for representation in entry.representations]
+        kinds += EXTRA.get(entry.name, ())
+        for kind in kinds:
+            table.rows[row_name(entry, vectors_name(*kind))] = {}
         if entry.missing:
             continue
         say(entry.name)
-        kinds = [(entry.representations, "mean")]
-        kinds += [
-            ((representation,), pooling) for representation, pooling in EXTRA.get(entry.name, ())
-        ]
-        for representations, pooling in kinds:
+        for representation, pooling in kinds:
+            if FLAGS.representations and representation not in FLAGS.representations:
+                continue
             config = StsConfig(
-                sts_file=list(paths.values()),
-                representation=list(representations),
-                pooling=[pooling],
+                sts_file=list(paths.values()), representation=[representation], pooling=[pooling]
             )
             report = compare_files(config, [entry.model], **entry.load_options)
             for result in report.results:
                 column = next(c for c, path in paths.items() if path == str(result.path))
                 row = row_name(entry, result.vectors)
+                of_vectors = (representation, pooling) != ("aligned", "mean")
+                signatures[entry.name if of_vectors else row] = report.signatures[-1]
                 table.set(row, column, result.correlation.pearson)
                 measured[column][row] = result
                 table.findings.append(
                     f"{row}, {column}: Spearman's rho x 100 {result.correlation.spearman:.2f}"
                 )
-        signatures[entry.name] = report.signatures[-1]
     for column, results in measured.items():
         if FOCUS in results:
             table.differences[column] = {
@@ -151,6 +157,7 @@ def measure(table, files):
             }
     names = dict.fromkeys(table.rows)
     table.note_models(entries, signatures)
+    table.signatures |= signatures
     table.rows = {name: table.rows[name] for name in names}  # drops the rows of whole models
 
 
@@ -196,4 +203,7 @@ def _file(name):
 if __name__ == "__main__":
     common.define_flags()
     flags.DEFINE_multi_enum("tables", None, list(PARTS), "Table to measure. Default: both.")
+    flags.DEFINE_list(
+        "representations", None, "Only these of --rows; the other rows stay. Default: all."
+    )
     cli.run(main)

@@ -108,7 +108,7 @@ class WordTokenizer:
         known, ids = self.vocabulary.ids, list[int]()
         lengths = np.zeros(len(texts), np.int64)
         for number, text in enumerate(texts):
-            words = split_words(as_text(text), self.lower_case, self.normalization)
+            words = self.words(text)
             lengths[number] = len(words)
             ids += [known[word] if word in known else self._id_of_new(word) for word in words]
         return np.array(ids, np.int32), lengths
@@ -118,11 +118,15 @@ class WordTokenizer:
         ids, lengths = self.tokenize_flat(texts)
         return np.split(ids, np.cumsum(lengths)[:-1]) if len(lengths) else []
 
+    def words(self, text: str | bytes) -> list[str]:
+        """The words of a text, normalized."""
+        return split_words(as_text(text), self.lower_case, self.normalization)
+
     def unknown_words(self, text: str) -> list[str]:
         """The words of a text that become the unknown id, in order."""
         known = self.vocabulary.ids
         longest = MAX_WORD_LENGTH if self.open_vocabulary else 0
-        words = split_words(as_text(text), self.lower_case, self.normalization)
+        words = self.words(text)
         return [word for word in words if word not in known and len(word) > longest]
 
     def normalize(self, text: str) -> str:

@@ -60,6 +60,8 @@ def export_folder(
     from tta.scoring.exports.weights import check_exportable  # checking flags does not need it
 
     check_exportable(lm)
+    if representation in lm.pair_representations:
+        lm.choose_representation(representation)  # says what to take
     found = EXPORTS.load(format)
     if found.gives_scores and (variant := lm.options.pll_variant) != "original":
         raise InputError(f"format {format} has pll_variant original, not {variant}", lm.name)

@@ -17,6 +17,7 @@
 V vocabulary, D vector size.
 """
 
+import hashlib
 import math
 import zipfile
 from collections.abc import Mapping, Sequence
@@ -84,16 +85,27 @@ class PoolingStatistics:
     piece_probabilities: np.ndarray
     whitenings: dict[str, Whitening]
 
-    def piece_weights(self) -> np.ndarray:
-        """The weight of each piece in `sif`: [V] float32, 0 to 1."""
-        return (SIF_A / (SIF_A + self.piece_probabilities)).astype(np.float32)
+    def piece_weights(self, a: float = SIF_A) -> np.ndarray:
+        """The weight a / (a + p) of each piece, by default that in `sif`: [V] float32, 0 to 1."""
+        return (a / (a + self.piece_probabilities)).astype(np.float32)
+
+    @property
+    def digest(self) -> str:
+        """Eight hexadecimal digits that change with the statistics: of their SHA-256."""
+        digest = hashlib.sha256()
+        for name, array in sorted(self._arrays().items()):
+            digest.update(name.encode() + array.tobytes())
+        return digest.hexdigest()[:8]
 
     def write(self, file: BinaryIO) -> None:
         """Writes the statistics to an open binary file."""
+        np.savez_compressed(file, allow_pickle=False, **self._arrays())
+
+    def _arrays(self) -> dict[str, np.ndarray]:
         arrays = {"piece_probabilities": self.piece_probabilities}
         for name, whitening in self.whitenings.items():
             arrays |= {f"{name}.mean": whitening.mean, f"{name}.matrix": whitening.matrix}
-        np.savez_compressed(file, allow_pickle=False, **arrays)
+        return arrays
 
     @classmethod
     def load(

@@ -18,6 +18,8 @@ from tta.errors import InputError, printable
 from tta.modeling.formats.trained_models import BUILT_IN
 from tta.names import VOCABULARY
 from tta.scoring.scorers.arguments import as_list, as_texts, check_choice, shortened
+from tta.scoring.scorers.comparison.alignment import WordPair
+from tta.scoring.scorers.comparison.cosines import Comparison, CosineComparison
 from tta.scoring.scorers.pooling import of_length_1
 
 SumsAndCounts = tuple[np.ndarray, np.ndarray]
@@ -67,10 +69,12 @@ class Scorer:
         gives_log_probabilities: whether scores are sums of token scores of that kind. If not, they
             only compare texts: there are no token scores and no perplexity.
         representations: what `encode` can compute, the default first; () if it computes nothing.
+        pair_representations: what `similarity` compares texts by, besides: two texts have a
+            similarity, and one has no vector.
         tokenizer: `tta.data.vocabulary.tokenizer.Tokenizer`, or None.
         notes: what commands say of the model beside its signature.
-        no_scores, no_log_probabilities, no_vectors, no_labels, no_model: the error's text if it
-            lacks them.
+        no_scores, no_log_probabilities, no_vectors, no_alignment, no_labels, no_model: the error's
+            text if it lacks them.
     """
 
     name: str = "model"
@@ -78,6 +82,7 @@ class Scorer:
     normalizer: str = "exact"
     gives_log_probabilities: bool = True
     representations: tuple[str, ...] = ()
+    pair_representations: tuple[str, ...] = ()
     tokenizer: Any = None
     notes: tuple[str, ...] = ()
     no_scores: str = "this kind of model gives no sentence scores"
@@ -86,6 +91,7 @@ class Scorer:
         "and give no token scores and no perplexity"
     )
     no_vectors: str = "this kind of model has no sentence vectors"
+    no_alignment: str = "aligning words needs a token table, which this kind of model has not"
     no_labels: str = "the model predicts no labels; tta classify fine-tunes one that does"
     no_model: str = "this kind of model has no Keras model"
 
@@ -397,11 +403,12 @@ class Scorer:
         pooling: str = "mean",
         progress: bool = False,
     ) -> np.ndarray:
-        """The similarity of each pair of texts: the cosine of their vectors.
+        """The similarity of each pair of texts: the cosine of their vectors, or of their words.
 
         Args:
             first, second: N str each; text i of `first` is compared with text i of `second`.
-            representation, pooling, progress: as in `encode`.
+            representation: as in `encode`, or one of `pair_representations`.
+            pooling, progress: as in `encode`.
 
         Returns:
             [N] float64, -1 to 1; 0 if one of the two vectors is zero.
@@ -410,14 +417,13 @@ class Scorer:
             InputError: as `encode`, or `first` and `second` have different lengths.
             TypeError: one of them is not an ordered iterable of str.
         """
-        from tta.scoring.metrics.correlation import cosine  # imports SciPy
-
         first, second = as_texts(first, "first"), as_texts(second, "second")
         if len(first) != len(second):
             rule = f"first has {len(first)} texts, second has {len(second)}: expected pairs"
             raise InputError(rule)
-        vectors = self.encode(first + second, representation, pooling, progress)
-        return cosine(vectors[: len(first)], vectors[len(first) :])
+        comparison = self.comparison(first + second, representation, pooling, progress)
+        places = np.arange(len(first))
+        return comparison.similarities(places, places + len(first))
 
     def similarity_matrix(
         self,
@@ -429,9 +435,42 @@ class Scorer:
     ) -> np.ndarray:
         """The similarity of each of N texts to each of M: as `similarity`, [N, M] float64."""
         first, second = as_texts(first, "first"), as_texts(second, "second")
-        vectors = self.encode(first + second, representation, pooling, progress)
-        unit = of_length_1(vectors.astype(np.float64))
-        return np.clip(unit[: len(first)] @ unit[len(first) :].T, -1.0, 1.0)
+        comparison = self.comparison(first + second, representation, pooling, progress)
+        places = np.arange(len(first) + len(second))
+        return comparison.matrix(places[: len(first)], places[len(first) :])
+
+    def comparison(
+        self,
+        texts: Sequence[str],
+        representation: str | None = None,
+        pooling: str = "mean",
+        progress: bool = False,
+    ) -> Comparison:
+        """What compares any of N texts with any other; arguments and errors as `similarity`."""
+        representation = self.choose_comparison(representation)
+        return CosineComparison(self.encode(texts, representation, pooling, progress))
+
+    def comparison_signature(self, representation: str | None = None) -> str:
+        """What similarities depend on, in one line."""
+        return f"{self.signature}|similarity:cosine"
+
+    def align(self, first: str, second: str) -> list[WordPair]:
+        """The words of two texts, each with its nearest word in the other text.
+
+        The sum of cosine times weight is the similarity `alignment`, if not one text alone negates.
+
+        Args:
+            first, second: one text each.
+
+        Returns:
+            `WordPair`s in the order of the first text's words; [] if a text has no words. Two words
+            that are each other's nearest are one pair.
+
+        Raises:
+            InputError: the model has no `pair_representations`, or lacks what they need.
+            TypeError: one of them is not a str.
+        """
+        raise self.lacks("alignment")
 
     def predict(self, texts: Iterable[Any]) -> Any:
         """As `ClassifierModel.predict`; raises InputError if the model predicts no labels."""
@@ -443,11 +482,18 @@ class Scorer:
 
     def choose_representation(self, representation: str | None = None) -> str:
         """The representation, by default the first; InputError if there is none or not this."""
+        return self._choose(representation, self.representations)
+
+    def choose_comparison(self, representation: str | None = None) -> str:
+        """As `choose_representation`; `pair_representations` are choices, too."""
+        return self._choose(representation, (*self.representations, *self.pair_representations))
+
+    def _choose(self, representation: str | None, choices: tuple[str, ...]) -> str:
         if not self.representations:
             raise self.lacks("vectors")
         if representation is None:
             return self.representations[0]
-        check_choice("representation", representation, self.representations, self.name)
+        check_choice("representation", representation, choices, self.name)
         return representation
 
 

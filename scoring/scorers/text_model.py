@@ -57,6 +57,11 @@ class TextModel(TextVectors):
         joint: whitened "token" and "context" side by side, for comparing sentences, see
             `tta.scoring.scorers.pooling.join`; D is then larger.
 
+    Representations of pairs, for `similarity` and `similarity_matrix`; `align` shows the words:
+        aligned: 0.6 times "alignment", and 0.4 times the cosine of the means of all words.
+        alignment: the mean of the cosines of each word and its nearest in the other text; rare
+            words weigh more. See `tta.scoring.scorers.comparison.alignment`.
+
     Poolings are "mean" over the pieces, "sif" and "whitened", see `tta.scoring.scorers.pooling`.
     "cls" and "eos" are single vectors and only have "mean"; "joint" has a pooling of its own, and
     only takes "mean" too. The vector of a text without pieces is zeros, except with "cls" and

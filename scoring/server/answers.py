@@ -3,12 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
-from tta.scoring.metrics.correlation import cosine
 from tta.scoring.server import forms
 from tta.scoring.server.batching import Batcher, BusyError
 from tta.scoring.server.config import ServerConfig
@@ -49,17 +47,30 @@ class Lanes:
         return sum(lane.num_waiting for lane in lanes)
 
     async def of_texts(self, function: Callable[[list[Any]], Any], texts: list[str]) -> list[Any]:
-        """The function's result of each text. Requests are joined if their function is the same.
+        """As `of_items`, where each item is a text."""
+        return await self.of_items(function, texts, [(text,) for text in texts])
 
-        Raises InputError for too many or too long texts, and BusyError if too many wait.
+    async def of_items(
+        self,
+        function: Callable[[list[Any]], Any],
+        items: Sequence[Any],
+        texts_of_items: Sequence[Sequence[str]],
+    ) -> list[Any]:
+        """The function's result of each item. Requests are joined if their function is the same.
+
+        Raises InputError for too many or too long texts, and BusyError if too many items wait.
         """
+        texts = [text for texts in texts_of_items for text in texts]
         check_texts(texts, self._config.max_texts, self._config.max_characters)
         waiting = self.num_waiting
-        if waiting and waiting + len(texts) > self._config.max_waiting_texts:
+        if waiting and waiting + len(items) > self._config.max_waiting_texts:
             raise BusyError
-        sizes = [len(text.encode(errors="replace")) + 8 for text in texts]  # and its ends
+        sizes = [
+            sum(len(text.encode(errors="replace")) + 8 for text in texts)  # and its ends
+            for texts in texts_of_items
+        ]
         lane = self.short if max(sizes) <= LONG else self.long_texts
-        return await lane.run(function, texts, sizes)
+        return await lane.run(function, items, sizes)
 
     async def of_lists(self, function: Callable[[list[Any]], Any], lists: ListsToRerank) -> Any:
         """The function's result of the lists of one request."""
@@ -88,9 +99,11 @@ class Answers:
         # Digests of all weights take time, so they are computed once.
         self._signature, self._list_signature = models.texts.signature, models.lists.signature
         service = Service(models, config.representation)
+        self._comparison_signature = models.texts.comparison_signature(config.representation)
         # Requests are joined if their function is the same object.
         self._score, self._score_tokens = service.score, service.score_tokens
-        self._encode, self._rerank = service.encode, service.rerank
+        self._encode, self._compare = service.encode, service.compare
+        self._rerank = service.rerank
         is_same = models.hypotheses is models.texts
         self._score_hypotheses = self._score_tokens if is_same else service.score_hypotheses
 
@@ -143,20 +156,10 @@ class Answers:
         )
 
     async def similarity(self, request: forms.PairsRequest) -> Response:
-        """Compares pairs of texts: the cosine of their vectors, -1 to 1."""
-        both = [text for pair in request.pairs for text in pair]
-        check_texts(both, self._config.max_texts, self._config.max_characters)
-        texts = list(dict.fromkeys(both))
-        rows = await self._lanes.of_texts(self._encode, texts)
-        vectors = {text: vector for text, (vector, _) in zip(texts, rows, strict=True)}
-        first = np.array([vectors[pair[0]] for pair in request.pairs])
-        second = np.array([vectors[pair[1]] for pair in request.pairs])
-        return JSONResponse(
-            {
-                "similarities": cosine(first, second).tolist(),
-                "signature": f"{self._signature}|similarity:cosine",
-            }
-        )
+        """Compares pairs of texts: the cosine of their vectors, or of their words, -1 to 1."""
+        pairs = [(first, second) for first, second in request.pairs]
+        similarities = await self._lanes.of_items(self._compare, pairs, pairs)
+        return JSONResponse({"similarities": similarities, "signature": self._comparison_signature})
 
     async def models(self) -> dict[str, Any]:
         """The model of this service, in OpenAI's form."""

@@ -38,7 +38,8 @@ class ServerConfig(RescoreConfig):
     )
     representation: str | None = setting(
         None,
-        "Vectors of /v1/embeddings and /v1/similarity, as in tta sts. Default: the model's first.",
+        "Vectors of /v1/embeddings and /v1/similarity, as in tta sts. aligned and alignment are "
+        "for /v1/similarity only. Default: the model's first.",
     )
     list_normalizer: Normalizer = setting(
         "auto",

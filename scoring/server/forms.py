@@ -197,7 +197,7 @@ class PairsRequest(_Body):
 
 
 class Similarities(_Body):
-    """One number per pair: the cosine of the texts' vectors, 0 for a text without a vector."""
+    """One number per pair: the cosine of the texts' vectors or words, 0 without them."""
 
     similarities: list[float]
     signature: str

@@ -56,7 +56,7 @@ class Service:
 
     Args:
         models: for texts and for lists.
-        representation: of `encode`; None is the model's first.
+        representation: of `encode` and `compare`; None is the model's first.
 
     Raises:
         InputError: a model has no scores, or not this representation.
@@ -66,7 +66,7 @@ class Service:
         for lm in {models.texts, models.hypotheses}:
             lm.score_tokens(["a"])
         if representation is not None:
-            models.texts.choose_representation(representation)
+            models.texts.choose_comparison(representation)
         self._lm, self._models, self._representation = models.texts, models, representation
 
     def score(self, texts: list[str]) -> list[tuple[float, int, int]]:
@@ -90,6 +90,14 @@ class Service:
         if tokenizer is None:
             return [(vector, 0) for vector in vectors]
         return list(zip(vectors, tokenizer.tokenize_flat(texts)[1].tolist(), strict=True))
+
+    def compare(self, pairs: list[tuple[str, str]]) -> list[float]:
+        """The similarity of each pair of texts, -1 to 1."""
+        texts = list(dict.fromkeys(text for pair in pairs for text in pair))
+        place = {text: number for number, text in enumerate(texts)}
+        places = np.array([[place[text] for text in pair] for pair in pairs])  # [P, 2]
+        comparison = self._lm.comparison(texts, self._representation)
+        return comparison.similarities(places[:, 0], places[:, 1]).tolist()
 
     def rerank(self, requests: list[ListsToRerank]) -> list[dict[str, Any]]:
         """The lists of each request as `tta.rerank` orders them: `ListsAnswer`s, not signed."""

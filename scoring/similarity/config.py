@@ -19,11 +19,13 @@ class StsConfig(Config):
     )
     representation: list[str] | None = setting(
         None,
-        "Sentence vectors to compare, comma-separated. context: mean of the last layer's outputs. "
+        "What is compared, comma-separated. context: mean of the last layer's outputs. "
         "embed: mean of the embedding layer's outputs, or of word vectors. token: mean of the "
         "pieces' rows in the token table. fit: mean of the vectors that a SemFit model predicts "
         "for the pieces. cls and eos: the last layer's output at the begin or end token. joint: "
         "whitened token rows and outputs side by side; it needs pooling.npz, and --pooling=mean. "
+        "aligned and alignment, which need the same: no vectors; each word is compared with its "
+        "nearest in the other sentence, and aligned adds the cosine of the means of all words. "
         "Default: the model's first, which is context for language models and embed for word "
         "vectors.",
         distinct=True,
@@ -40,9 +42,9 @@ class StsConfig(Config):
     )
     output_file: str | None = setting(
         None,
-        "File for the cosine of each pair, tab-separated with a header, or csv if the name ends in "
-        ".csv; - is standard output (the report then goes to standard error). Default: none, or - "
-        "if a file has no gold scores.",
+        "File for the similarity of each pair, tab-separated with a header, or csv if the name "
+        "ends in .csv; - is standard output (the report then goes to standard error). Default: "
+        "none, or - if a file has no gold scores.",
         group=FILES,
         writes=True,
     )

@@ -15,7 +15,7 @@ from tta.data.text.parquet import SUFFIX
 from tta.data.text.tables import open_rows
 from tta.errors import located
 from tta.modeling.formats.trained_models import BUILT_IN_NAME
-from tta.scoring.metrics.correlation import Correlation, correlate, cosine
+from tta.scoring.metrics.correlation import Correlation, correlate
 from tta.scoring.reports.table import NotedReport, align, format_count, format_number
 from tta.scoring.scorers.scorer import Scorer
 from tta.scoring.similarity.config import StsConfig
@@ -23,15 +23,15 @@ from tta.scoring.similarity.config import StsConfig
 
 @dataclass(frozen=True)
 class StsResult:
-    """The similarities of one file's P pairs by one model and one kind of vectors.
+    """The similarities of one file's P pairs by one model and one representation.
 
     Attributes:
         path: the file, as messages name it; `pairs` are in its order.
         model: the name by which the model was requested.
         vectors: the representation, followed by the pooling if it is not the mean.
-        similarities: [P] float64, the cosine of each pair; 0 if `unknown`.
-        unknown: [P] bool, whether the vector of a sentence is zero: it is empty or has no known
-            word.
+        similarities: [P] float64, of each pair; 0 if `unknown`.
+        unknown: [P] bool, whether nothing is known of a sentence: it is empty or, for vectors, has
+            no known word.
         correlation: of the similarities with the gold scores; None if there are no gold scores.
     """
 
@@ -105,7 +105,7 @@ def compare_files(
         encoders = []  # (name, scorer, its representations)
         for model in models:
             lm = tta.load(model, **load_options)
-            chosen = [lm.choose_representation(name) for name in config.representation or [None]]
+            chosen = [lm.choose_comparison(name) for name in config.representation or [None]]
             encoders.append((str(model or BUILT_IN_NAME), lm, chosen))
         results = [
             result
@@ -115,7 +115,11 @@ def compare_files(
         ]
         if write is not None:
             _write(write, results, str(output_file).endswith(SUFFIX))
-    signatures = dict.fromkeys(f"{lm.signature}|similarity:cosine" for _, lm, _ in encoders)
+    signatures = dict.fromkeys(
+        lm.comparison_signature(name)
+        for _, lm, representations in encoders
+        for name in representations
+    )
     notes = dict.fromkeys(note for result in results for note in result.notes())
     return StsReport(results, output_file, notes=list(notes), signatures=list(signatures))
 
@@ -130,16 +134,22 @@ def _compare(files, model: str, lm: Scorer, representation: str, pooling: str):
     """Yields an `StsResult` for each file. Every distinct sentence of all files is encoded once."""
     sentences = [s for _, pairs in files for pair in pairs for s in (pair.first, pair.second)]
     row = {sentence: i for i, sentence in enumerate(dict.fromkeys(sentences))}
-    vectors = lm.encode(list(row), representation, pooling, progress=True)
-    known = np.any(vectors, axis=1)
-    name = representation if pooling == "mean" else f"{representation}/{pooling}"
+    comparison = lm.comparison(list(row), representation, pooling, progress=True)
+    is_known = comparison.is_known
+    name = vectors_name(representation, pooling)
     for path, pairs in files:
-        first, second = [row[pair.first] for pair in pairs], [row[pair.second] for pair in pairs]
-        unknown = np.logical_not(known[first] & known[second])
+        first = np.array([row[pair.first] for pair in pairs])
+        second = np.array([row[pair.second] for pair in pairs])
+        unknown = np.logical_not(is_known[first] & is_known[second])
         with located(path=path):
-            similarities = cosine(vectors[first], vectors[second])
+            similarities = comparison.similarities(first, second)
             correlation = _correlate(similarities, pairs)
         yield StsResult(path, pairs, model, name, similarities, unknown, correlation)
+
+
+def vectors_name(representation: str, pooling: str) -> str:
+    """How reports name a representation and a pooling."""
+    return representation if pooling == "mean" else f"{representation}/{pooling}"
 
 
 def _write(write, results: Sequence[StsResult], numbers: bool) -> None:

@@ -7,7 +7,8 @@ import matplotlib
 import pytest
 from PIL import Image
 
-from benchmarks import ROOT, pictures, report_picture
+import tta
+from benchmarks import ROOT, align_picture, pictures, report_picture
 
 RECORD = json.loads((ROOT / "docs/results.json").read_text(encoding="utf-8"))
 EVALUATION = json.loads((ROOT / "docs/evaluation.json").read_text(encoding="utf-8"))
@@ -31,7 +32,7 @@ def test_the_picture_of_readme_has_the_figures_of_its_table():
 
 def test_the_command_draws_the_pictures_of_the_docs(tmp_path):
     drawn = pictures.draw(RECORD, EVALUATION, tmp_path)
-    of_others = {"dev_size.svg", "reliability.svg", "words.svg", "phrases.svg"}
+    of_others = {"dev_size.svg", "reliability.svg", "words.svg", "phrases.svg", "alignment.svg"}
     assert {path.name for path in drawn} == {path.name for path in FOLDER.glob("*.svg")} - of_others
     for path in drawn:
         here = FOLDER / path.name
@@ -39,6 +40,13 @@ def test_the_command_draws_the_pictures_of_the_docs(tmp_path):
         assert texts(path) == texts(here)
         if f"Matplotlib v{matplotlib.__version__}," in here.read_text(encoding="utf-8"):
             assert path.read_bytes() == here.read_bytes()  # the points, too
+
+
+def test_the_picture_of_aligned_words_has_the_figures_of_the_model(tmp_path):
+    align_picture.draw(tta.load(), *align_picture.SENTENCES, tmp_path / "alignment.svg")
+    shown = texts(FOLDER / "alignment.svg")
+    assert texts(tmp_path / "alignment.svg") == shown
+    assert shown[-12:] == " ".join(align_picture.SENTENCES).lower().split()
 
 
 PAGE = """<style>@media (prefers-color-scheme: dark) { body { background: black; } }

@@ -76,6 +76,21 @@ def test_every_distinct_sentence_of_all_files_is_encoded_once(sts, tmp_path, mod
     assert [line.split()[0] for line in report.splitlines()[1:-1]] == [str(sts), str(other)] * 2
 
 
+def test_pairs_are_compared_by_their_words(sts, tmp_path):
+    write(sts, [*PAIRS, ("", "Blue", 0.5)])
+    lm, output = tta.load(), tmp_path / "values.csv"
+    report = compare(sts, representation=["aligned", "token"], output_file=str(output))
+    result = report.results[0]
+    first, second = [pair.first for pair in result.pairs], [pair.second for pair in result.pairs]
+    np.testing.assert_allclose(
+        result.similarities, lm.similarity(first, second, "aligned"), atol=1e-6
+    )
+    assert (result.vectors, result.unknown.tolist()) == ("aligned", [False] * 4 + [True])
+    assert report.signatures == [lm.comparison_signature(n) for n in ("aligned", "token")]
+    with pytest.raises(InputError, match=r"small: pooling of aligned must be mean, not 'sif'"):
+        compare(sts, representation=["aligned"], pooling=["sif"])
+
+
 class WordCounts(FakeModel):
     """A model with one representation."""
 

@@ -3,7 +3,7 @@
 N sentences, B batch, T tokens, D vector size, V vocabulary.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 
@@ -14,6 +14,18 @@ from tta.errors import InputError
 from tta.names import POOLING
 from tta.scoring.engines.base import REPRESENTATIONS
 from tta.scoring.scorers.arguments import as_texts, check_choice
+from tta.scoring.scorers.comparison.alignment import (
+    ALIGNED,
+    ALIGNMENT,
+    MAX_WEIGHT,
+    RARE,
+    SHARES,
+    AlignedTexts,
+    WordPair,
+    WordVectors,
+)
+from tta.scoring.scorers.comparison.cosines import Comparison
+from tta.scoring.scorers.comparison.words import WordTexts
 from tta.scoring.scorers.inference.runtime import Results, Runtime
 from tta.scoring.scorers.pooling import JOINT, PoolingStatistics, join
 from tta.scoring.scorers.scorer import split_rows
@@ -33,6 +45,11 @@ class TextVectors(Runtime):
         """The representations of the model, the default first."""
         found = tuple(self.engine.vector_sizes)
         return (*found, JOINT) if "token" in found else found
+
+    @property
+    def pair_representations(self) -> tuple[str, ...]:
+        """Similarities of two texts by their words, for a model with a token table."""
+        return (ALIGNED, ALIGNMENT) if "token" in self.engine.vector_sizes else ()
 
     @property
     def pooled_representations(self) -> tuple[str, ...]:
@@ -94,6 +111,84 @@ class TextVectors(Runtime):
         _, lengths = self.text_tokenizer.tokenize_flat(every_word)
         counts = split_rows(lengths, [len(words) for words in sentences])
         return [_means(np.concatenate(p), c) for p, c in zip(pieces, counts, strict=True)]
+
+    def choose_representation(self, representation: str | None = None) -> str:
+        """As `Scorer.choose_representation`. A similarity of two texts is refused by its name."""
+        if representation in self.pair_representations:
+            raise InputError(
+                f"{representation} compares two texts (similarity, similarity_matrix, tta sts, "
+                f"/v1/similarity); a text alone has no such vector: take {JOINT}",
+                self.name,
+            )
+        return super().choose_representation(representation)
+
+    def comparison(
+        self,
+        texts: Sequence[str],
+        representation: str | None = None,
+        pooling: str = "mean",
+        progress: bool = False,
+    ) -> Comparison:
+        representation = self.choose_comparison(representation)
+        if representation not in self.pair_representations:
+            return super().comparison(texts, representation, pooling, progress)
+        check_choice(f"pooling of {representation}", pooling, SENTENCE_POOLINGS[:1], self.name)
+        return self._aligned(texts, representation)
+
+    def comparison_signature(self, representation: str | None = None) -> str:
+        representation = self.choose_comparison(representation)
+        if representation not in self.pair_representations:
+            return super().comparison_signature(representation)
+        digest = self.pooling_statistics.digest
+        return f"{self.signature}|similarity:{representation}|pooling:{digest}"
+
+    def align(self, first: str, second: str) -> list[WordPair]:
+        if not self.pair_representations:
+            raise self.lacks("alignment")
+        for name, text in (("first", first), ("second", second)):
+            if not isinstance(text, str):
+                raise TypeError(f"{name} must be a str, not {type(text).__name__}")
+        return self._aligned(as_texts([first, second]), ALIGNMENT).pairs(0, 1)
+
+    def _aligned(self, texts: Sequence[str], representation: str) -> AlignedTexts:
+        # In order, so that the last bits of a similarity do not depend on that of the arguments.
+        distinct = sorted(set(texts))
+        words = WordTexts.read(distinct, self.text_tokenizer)
+        place = {text: number for number, text in enumerate(distinct)}
+        places = np.array([place[text] for text in texts], np.int64)
+        return AlignedTexts(words, self._word_vectors(words.words), places, SHARES[representation])
+
+    def _word_vectors(self, words: list[str]) -> WordVectors:
+        """What the model knows of W words. Raises InputError without `pooling_statistics`."""
+        from scipy.sparse import csr_array  # takes longer to import than to run
+
+        self._check_pooling("token", "whitened")
+        statistics, vocabulary = self.pooling_statistics, self.text_tokenizer.vocabulary
+        ids, lengths = self.text_tokenizer.tokenize_flat(words)
+        pieces, columns = np.unique(ids, return_inverse=True)
+        # A piece that is not in the vocabulary is unknown.
+        is_known = (pieces != vocabulary.unk_id) & (pieces < len(statistics.piece_probabilities))
+        in_table = np.where(is_known, pieces, vocabulary.unk_id)
+        ends = np.concatenate([[0], np.cumsum(lengths)])
+        counts = csr_array(
+            (np.ones(len(ids), np.float32), columns, ends), shape=(len(words), len(pieces))
+        )
+        masses = is_known * statistics.piece_weights()[in_table]
+        weights = is_known * statistics.piece_weights(RARE)[in_table]
+        rows = statistics.whitenings["token"](self._token_rows(in_table))
+        if not np.isfinite(rows).all():
+            raise InputError("a row of the token table is not finite", self.name)
+        is_unknown_word = counts @ masses == 0
+        return WordVectors(
+            sums=counts @ (masses[:, None] * rows),
+            masses=counts @ masses,
+            weights=np.where(is_unknown_word, 1.0, np.minimum(counts @ weights, MAX_WEIGHT)),
+        )
+
+    def _token_rows(self, ids: np.ndarray) -> np.ndarray:
+        """The rows of pieces in the token table: [U] int -> [U, D] float32."""
+        is_piece = np.ones((1, len(ids)), bool)
+        return self.engine.token_vectors("token")(ids[None].astype(np.int32), is_piece, is_piece)[0]
 
     def piece_moments(
         self,

@@ -443,6 +443,9 @@ def test_what_cannot_be_exported_is_refused(models, tmp_path):
         exported(Scorer(), tmp_path / "a")
     with pytest.raises(InputError, match=r"representation must be token or context or embed"):
         exported(models["tta"], tmp_path / "b", "sentence_transformers", "cls")
+    for format in ("sentence_transformers", "static", "onnx"):
+        with pytest.raises(InputError, match=r"aligned compares two texts .*: take joint$"):
+            exported(models["tta"], tmp_path / "g", format, "aligned", "mean")
     maskless = of_options(models, "bilm", pll_variant="maskless")
     with pytest.raises(InputError, match=r"format onnx has pll_variant original, not maskless"):
         exported(maskless, tmp_path / "d", "onnx")

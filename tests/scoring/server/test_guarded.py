@@ -86,6 +86,19 @@ def test_similarities_are_those_of_the_model():
     np.testing.assert_allclose(found, FakeModel().similarity(first, second), atol=1e-6)
 
 
+def test_words_are_compared_and_have_no_vectors():
+    lm = tta.load(engine="onnxruntime")
+    pairs = [["the cat", "a cat"], ["3 dogs", "4 dogs"], ["", "the cat"]]
+    with serving(lm, representation="aligned") as port:
+        _, _, answer = ask(port, "/v1/similarity", {"pairs": pairs})
+        status, _, refusal = ask(port, "/v1/embeddings", {"input": "a"})
+    answer = json.loads(answer)
+    expected = lm.similarity(*zip(*pairs, strict=True), "aligned")
+    np.testing.assert_allclose(answer["similarities"], expected, atol=1e-6)
+    assert answer["signature"] == lm.comparison_signature("aligned")
+    assert (status, "take joint" in json.loads(refusal)["error"]["message"]) == (400, True)
+
+
 class Slow(FakeModel):
     """Takes 5 ms for each text."""
 
