@@ -1,6 +1,6 @@
 """Answers the routes of the service: a method for each. Its docstring describes the route."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
