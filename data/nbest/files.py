@@ -23,7 +23,7 @@ from tta.atomic import Together, whole_folder
 from tta.data.nbest.conversion import as_read, in_file, in_memory, plain_lists
 from tta.data.nbest.formats import TRANSLATIONS, load_format
 from tta.data.nbest.lists import NBestList
-from tta.data.nbest.reference_files import read_references
+from tta.data.nbest.references.files import read_references
 from tta.data.nbest.sources import iter_lists, name_in_folder
 from tta.data.text.files import STANDARD_STREAM, open_output, shown_path, withdrawn
 from tta.errors import InputError, located, shown
@@ -66,7 +66,7 @@ def read_nbest(
             that is a folder, or of files in a format that reads such folders.
         format: a key of `FORMATS`; None detects it from the content.
         reference_file: references that replace those of the file; see
-            `tta.data.nbest.reference_files.read_references`. Several files give each list several.
+            `tta.data.nbest.references.files.read_references`. Several files give each list several.
         score_file: the costs of a Kaldi list (`utt-N cost`, negative natural log). Of several files
             the sum is the cost, and each is a feature: `score_1`, `score_2`.
         beam_size: hypotheses per list, for formats that do not separate lists (NeMo's TSV).
