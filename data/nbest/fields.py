@@ -31,6 +31,11 @@ REFERENCES = (
     *("reference", "ref", "ground_truth", "gt", "target", "ref_text", "reference_text"),
     "references",
 )
+# The end of the name of an array with several references: `refs`, `gold_references`.
+_SEVERAL_REFERENCES = re.compile(
+    r"(^|_)(references?|refs?|targets?|gts?|ground_?truths?|golds?)"
+    r"(_?(texts?|sentences?|transcripts?|transcriptions?|translations?))?$"
+)
 LISTS = ("hypotheses", "nbest", "hyps", "n_best", "nbest_hypotheses", "candidates")
 SCORES = ("score", "first_pass_score", "total_score")
 # These are scores if there is no other one.
@@ -67,6 +72,22 @@ _MEASURES = {"wer", "cer", "mer", "wil", "ter", "bleu", "chrf", "meteor", "rouge
 def named(fields: Iterable[str], names: Sequence[str]) -> str | None:
     """The field with one of the names, the earliest name if there are several; or None."""
     return next(iter(_all_named(tuple(fields), tuple(names))), None)
+
+
+def reference_name(fields: Mapping[str, Any], names: Sequence[str] = REFERENCES) -> str | None:
+    """The field with the reference: one of `names`, else an array of texts; None if none has one.
+
+    The array has a plural of `names`, or a name that ends as `refs` or `gold_references`.
+    """
+    if (name := named(fields, names)) is not None:
+        return name
+    plurals = {_plain(f"{one}s") for one in names}
+    for name, value in fields.items():
+        if isinstance(value, list) and value and all(isinstance(text, str) for text in value):
+            words = re.sub("(?<=[a-z])(?=[A-Z])|[- ]", "_", name).lower()
+            if _plain(name) in plurals or _SEVERAL_REFERENCES.search(words):
+                return name
+    return None
 
 
 def id_of(fields: Mapping[str, Any], default: Any = None) -> tuple[Any, bool]:
@@ -130,7 +151,7 @@ def row_keys(fields: Mapping[str, Any]) -> dict[str, str]:
         "id": named(fields, (*IDS, *RECORDINGS)),
         "text": text,
         "score": score_key(fields),
-        "reference": named(fields, REFERENCES),
+        "reference": reference_name(fields),
     }
     if not found["reference"] and text not in _all_named(tuple(fields), TRANSCRIPTS):
         found["reference"] = named(fields, TRANSCRIPTS)

@@ -22,7 +22,7 @@ from typing import Any, TextIO
 from tta.atomic import Together, whole_folder
 from tta.data.nbest.conversion import as_read, in_file, in_memory, plain_lists
 from tta.data.nbest.formats import TRANSLATIONS, load_format
-from tta.data.nbest.lists import NBestList
+from tta.data.nbest.lists import NBestList, distinct_references
 from tta.data.nbest.references.files import read_references
 from tta.data.nbest.sources import iter_lists, name_in_folder
 from tta.data.text.files import STANDARD_STREAM, open_output, shown_path, withdrawn
@@ -66,7 +66,8 @@ def read_nbest(
             that is a folder, or of files in a format that reads such folders.
         format: a key of `FORMATS`; None detects it from the content.
         reference_file: references that replace those of the file; see
-            `tta.data.nbest.references.files.read_references`. Several files give each list several.
+            `tta.data.nbest.references.files.read_references`. Several files give each list several;
+            a blank one counts only if all are blank.
         score_file: the costs of a Kaldi list (`utt-N cost`, negative natural log). Of several files
             the sum is the cost, and each is a feature: `score_1`, `score_2`.
         beam_size: hypotheses per list, for formats that do not separate lists (NeMo's TSV).
@@ -86,12 +87,18 @@ def read_nbest(
     if reference_file is not None:
         files = [reference_file] if isinstance(reference_file, (str, Path)) else reference_file
         ids = [nbest.utterance_id for nbest in lists]
-        found = [read_references(file, ids, partial_references) for file in files]
-        for i, several in enumerate(zip(*found, strict=True)):
-            first, *more = [one for one in several if one is not None] or [None]
-            lists[i] = replace(lists[i], reference=first, more_references=tuple(more))
+        of_files = [read_references(file, ids, partial_references) for file in files]
+        lists = [
+            _with_references(nbest, [text for text in texts if text is not None])
+            for nbest, texts in zip(lists, zip(*of_files, strict=True), strict=True)
+        ]
     lists, notes = plain_lists(lists, _keeps(keep_non_words, name))
     return NBestFile(lists, name, names, tuple(notes))
+
+
+def _with_references(nbest: NBestList, texts: Sequence[str]) -> NBestList:
+    first, *more_references = distinct_references(texts) or [None]
+    return replace(nbest, reference=first, more_references=tuple(more_references))
 
 
 def iter_nbest(

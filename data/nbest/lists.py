@@ -3,7 +3,7 @@
 import contextlib
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
@@ -90,9 +90,9 @@ class ListCollector:
     ) -> None:
         """Adds one list, which may be empty. Types are checked here: files may hold anything.
 
-        A reference may be several, an array of texts. Raises InputError if the id is empty or a
-        duplicate, a text is not a string, a reference has alternatives, or only some hypotheses
-        have a score or only some lists a reference.
+        A reference may be several, an array of texts (see `distinct_references`). Raises InputError
+        if the id is empty or a duplicate, a text is not a string, a reference has alternatives, or
+        only some hypotheses have a score or only some lists a reference.
         """
         if type(utterance_id) is int:
             utterance_id = str(utterance_id)
@@ -105,17 +105,18 @@ class ListCollector:
         for hypothesis in hypotheses:
             _check_text(hypothesis.text, "a hypothesis")
         texts: list[Any] = [] if reference is None else [reference]
-        if isinstance(reference, list) and all(isinstance(one, str) for one in reference):
-            texts = [*dict.fromkeys(reference)]
-        for one in texts:
-            _check_text(one, "the reference")
-            check_readings(one)
-        first, *more = texts or [None]
+        if isinstance(reference, list) and all(isinstance(text, str) for text in reference):
+            texts = distinct_references(reference)
+        for text in texts:
+            _check_text(text, "the reference")
+            check_readings(text)
+        first, *more_references = texts or [None]
         self._check_agreement(hypotheses, first)
         if self._score_parts and len(self._score_parts) == 1:
             self._score_parts = None  # The next list may have another name for the score.
         self._ids.add(utterance_id)
-        self.lists.append(NBestList(utterance_id, tuple(hypotheses), first, extra, tuple(more)))
+        nbest = NBestList(utterance_id, tuple(hypotheses), first, extra, tuple(more_references))
+        self.lists.append(nbest)
         self.count += 1
 
     def check_parts(self, parts: tuple[str, ...]) -> None:
@@ -144,6 +145,20 @@ class ListCollector:
         if (reference is not None) != self._has_references and not self._partial:
             have, before = ("no", "one") if reference is None else ("a", "none")
             raise InputError(f"has {have} reference, but the lists before it have {before}")
+
+
+def distinct_references(texts: Iterable[str]) -> list[str]:
+    """The references of one list, each once. A blank one counts only if all are blank."""
+    distinct = list(dict.fromkeys(texts))
+    return [text for text in distinct if text.strip()] or distinct[:1]
+
+
+def holds_references(value: Any, nbest: NBestList) -> bool:
+    """Whether the field of a list that was read has its references: a text, or an array."""
+    if value and nbest.more_references:
+        return True
+    texts = distinct_references(value) if isinstance(value, list) else [value]
+    return texts == [nbest.reference]
 
 
 def check_readings(reference: str, optional: bool = False) -> None:

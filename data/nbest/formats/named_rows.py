@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from tta.data.nbest.fields import TRANSCRIPTS, check_origin, id_of, ranked, read_scores, row_keys
 from tta.data.nbest.formats.base import Format, Source
-from tta.data.nbest.lists import Hypothesis, ListCollector
+from tta.data.nbest.lists import Hypothesis, ListCollector, holds_references
 from tta.data.nbest.rows import check_fields, collect_groups, doubt_of_groups
 from tta.data.text.json_text import Place, dump_records, iter_records
 from tta.data.text.tables import is_number, split_row
@@ -192,8 +192,10 @@ class JsonRowsFormat(NamedRowsFormat):
                 row[keys.get("text", "text")] = hypothesis.text
                 if hypothesis.score is not None:
                     row[keys.get("score", "score")] = float(hypothesis.score)
-                if nbest.reference is not None and not nbest.more_references:
-                    row[keys.get("reference", "reference")] = nbest.reference
+                name = keys.get("reference", "reference")
+                is_written = holds_references(row.get(name), nbest) or nbest.more_references
+                if nbest.reference is not None and not is_written:
+                    row[name] = nbest.reference
                 rows.append((row, extra.get("place", Place(0, None, False))))
         dump_records(rows, stream)
 

@@ -92,6 +92,23 @@ def test_several_reference_files(tmp_path):
     assert [(x.reference, x.more_references) for x in lists] == [("a b", ("b",)), ("c", ("d",))]
 
 
+@pytest.mark.parametrize(
+    ("files", "expected", "why"),
+    [
+        (["a\nb\n", "\nc\n"], [("a", ()), ("b", ("c",))], "a blank second one is none"),
+        (["\nb\n", "a\nb\n"], [("a", ()), ("b", ())], "a blank first one, and equal ones"),
+        (["\nb\n", " \nc\n"], [("", ()), ("b", ("c",))], "all are blank: an empty reference"),
+    ],
+)
+def test_a_blank_line_is_no_further_reference(tmp_path, files, expected, why):
+    (tmp_path / "in").write_text("u1 ||| a ||| -1\nu2 ||| c ||| -1\n")
+    paths = [tmp_path / str(i) for i in range(len(files))]
+    for path, text in zip(paths, files, strict=True):
+        path.write_text(text)
+    lists = read_nbest(tmp_path / "in", "moses", paths).lists
+    assert [(x.reference, x.more_references) for x in lists] == expected, why
+
+
 def test_some_lists_of_a_file_have_a_reference(tmp_path):
     rows = [{"id": "u1", "hypotheses": ["a"]}, {"id": "u2", "hypotheses": ["b"], "reference": "b"}]
     (tmp_path / "in").write_text("".join(json.dumps(row) + "\n" for row in rows))

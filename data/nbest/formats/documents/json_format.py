@@ -10,7 +10,7 @@ from tta.data.nbest.formats.base import Format
 from tta.data.nbest.formats.documents.layouts import Row, text_key
 from tta.data.nbest.formats.documents.table import MAX_DEPTH, TOOLS, Tool, find_lists, value_at
 from tta.data.nbest.formats.documents.times import channel_of, word_times
-from tta.data.nbest.lists import Hypothesis, ListCollector, stem
+from tta.data.nbest.lists import Hypothesis, ListCollector, holds_references, stem
 from tta.data.text.json_text import (
     Place,
     dump_json,
@@ -215,11 +215,12 @@ class JsonFormat(Format):
             layout, reference = layout or self.tool.layouts[0], nbest.reference
             holders, key = layout.holders(item, record)
             old = [one.get(key) for one in holders]
-            is_same = all(one == reference for one in old) or (old[0] and nbest.more_references)
+            is_same = all(holds_references(value, nbest) for value in old)
             if not is_same and (reference is not None or isinstance(old[0], str)):
                 several = [reference, *nbest.more_references]
+                is_array = len(several) > 1 or isinstance(old[0], list)
                 for one in holders if len(group) == 1 else [item]:
-                    one[key or layout.references[0]] = several if several[1:] else reference
+                    one[key or layout.references[0]] = several if is_array else reference
         if [*map(_best, before.values())] != [*map(_best, after.values())]:
             _join(record, {path: rows[0] for path, rows in after.items() if rows})
         for path in sorted(before.keys() - after.keys(), reverse=True):

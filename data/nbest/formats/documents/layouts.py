@@ -7,7 +7,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tta.data.nbest.fields import HYPOTHESES, PARTS, SCORES, TRANSCRIPTS, named, score_key
+from tta.data.nbest.fields import (
+    HYPOTHESES,
+    PARTS,
+    SCORES,
+    TRANSCRIPTS,
+    named,
+    reference_name,
+    score_key,
+)
 from tta.data.text.json_text import expect
 from tta.errors import InputError, shown
 
@@ -99,8 +107,9 @@ class Layout:
     def holders(self, item: Row, record: Row) -> tuple[list[Row], Any]:
         """The objects that have the reference, and its key in them; None if none has."""
         for one in (item, record):
-            values = [key for key, value in one.items() if value is not None]
-            if (key := named(values, self.references)) is not None:
+            fields = {key: value for key, value in one.items() if value is not None}
+            fields.pop(self.array, None)
+            if (key := reference_name(fields, self.references)) is not None:
                 return [one], key
         return [record], None
 
