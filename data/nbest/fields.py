@@ -4,6 +4,7 @@ import functools
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tta.data.nbest.lists import Hypothesis, ListCollector, parse_number, parse_score, stem
@@ -60,6 +61,8 @@ _PLURALS = tuple(
 # Parts of the score of a speech recogniser. They are natural logs, so their sum is a score.
 PARTS = ("am_score", "att_score", "ctc_score", "lm_score")
 
+# Objects whose fields are features under any name.
+_OBJECTS = ("scores", "features")
 # The last word of the name of a feature.
 _LAST_WORD = re.compile(
     r"(\w*score|\w*prob|\w*likelihood|logp|logit|probability|posterior|confidence|nll|ppl|perplexity"
@@ -179,37 +182,73 @@ def ranked(
     return hypotheses
 
 
-def read_scores(
-    fields: Mapping[str, Any], collector: ListCollector, names: Sequence[str] = SCORES
-) -> tuple[float | None, dict[str, float]]:
-    """Finds the score and the features in the fields of a hypothesis.
+@dataclass(frozen=True)
+class ScoreFields:
+    """The fields of a hypothesis that hold numbers.
 
-    The score is the field `score_key(fields, names)`. If that has no value, the score is the sum of
-    the fields of `PARTS`, or None if there are fewer than two.
-
-    Features are numbers, or their text, in other fields whose last word is `score`, `logprob`, `lm`
-    or similar, and in the objects `scores` and `features`, under any name. Booleans and nulls are
-    none. Measures such as `wer_score` are none. Raises InputError if the score, or text in a field
-    whose name ends in `score`, is not a number; a number is not finite; a name is a duplicate; or
-    `collector` has scores of other parts.
+    Attributes:
+        score: the name of the score, `score_key`.
+        has_score: whether this field has a value.
+        features: the names of fields that are a feature, if they hold a number, or objects whose
+            fields are features.
     """
-    key = score_key(fields, names)
+
+    score: str
+    has_score: bool
+    features: tuple[str, ...]
+
+
+def score_fields(
+    fields: Mapping[str, Any], names: tuple[str, ...] = SCORES, text: str | None = None
+) -> ScoreFields:
+    """Finds the fields with numbers; `names` are those of the score, `text` that of the text.
+
+    Features are fields whose last word is `score`, `logprob`, `lm` or similar, and all fields of
+    the objects `scores` and `features`. Measures such as `wer_score` are none.
+    """
+    return _score_fields(fields_and_types(fields), names, text)
+
+
+def fields_and_types(fields: Mapping[str, Any]) -> tuple[tuple[str, type], ...]:
+    """The names of fields and the types of their values: the same in most hypotheses of a file."""
+    return tuple(zip(fields, map(type, fields.values()), strict=True))
+
+
+@functools.lru_cache(1000)
+def _score_fields(names_and_types, names, text) -> ScoreFields:
+    # A value of each type: whether it is None, an array or an object is all that matters here.
+    samples = {list: [], dict: {}, type(None): None}
+    fields = {name: samples.get(kind, 0) for name, kind in names_and_types if name != text}
+    score = score_key(fields, names)
+    features = [
+        name
+        for name, value in fields.items()
+        if (name in _OBJECTS and value == {}) or (name != score and _names_feature(name))
+    ]
+    return ScoreFields(score, fields.get(score) is not None, tuple(features))
+
+
+def read_scores(
+    fields: Mapping[str, Any], names: ScoreFields, collector: ListCollector
+) -> tuple[float | None, dict[str, float]]:
+    """Reads the score and the features of a hypothesis, whose fields have these names.
+
+    If the score has no value, it is the sum of the fields of `PARTS`, or None if there are fewer
+    than two. Features are numbers, or their text; booleans and nulls are none. Raises InputError if
+    the score, or text in a field whose name ends in `score`, is not a number; a number is not
+    finite; a feature is there twice; or `collector` has scores of other parts.
+    """
     features: dict[str, float] = {}
-    for name, value in fields.items():
-        if name in ("scores", "features") and isinstance(value, Mapping):
-            found = value
-        elif name != key and _names_feature(name):
-            found = {name: value}
-        else:
-            continue
-        for feature, number in found.items():
+    for name in names.features:
+        is_object = name in _OBJECTS and isinstance(fields[name], dict)
+        for feature, value in (fields[name] if is_object else {name: fields[name]}).items():
             if feature in features:
                 raise InputError(f"duplicate feature {shown(feature)}")
-            if _is_number(feature, number):
-                features[feature] = parse_number(number, shown(feature))
-    if fields.get(key) is not None:
-        collector.check_parts((key,))
-        return parse_score(fields[key]), features
+            if _is_number(feature, value):
+                features[feature] = parse_number(value, shown(feature))
+    if names.has_score:
+        collector.check_parts((names.score,))
+        return parse_score(fields[names.score]), features
     parts = _parts(features)
     if len(parts) < 2:
         return None, features
@@ -219,10 +258,14 @@ def read_scores(
 
 def _parts(fields: Mapping[str, Any]) -> dict[str, str]:
     """{name in `PARTS`: name of the field}, which may be a plural, such as that of a column."""
-    plurals = {name[:-1]: name for name, value in fields.items() if name.endswith("s")
-               and not isinstance(value, (list, dict))}  # fmt: skip
-    names = {one: one if one in fields else plurals.get(one) for one in PARTS}
-    return {one: name for one, name in names.items() if name is not None}
+    parts = {}
+    for part in PARTS:
+        plural = f"{part}s"
+        if part in fields:
+            parts[part] = part
+        elif plural in fields and not isinstance(fields[plural], (list, dict)):
+            parts[part] = plural
+    return parts
 
 
 @functools.lru_cache(1000)

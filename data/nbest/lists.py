@@ -1,6 +1,5 @@
 """N-best lists in memory, and the rules for them in every file format."""
 
-import contextlib
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -188,8 +187,10 @@ def parse_number(value: Any, what: str) -> float:
     number = math.nan
     # Python reads 1_5 as 15.
     if not (isinstance(value, bool) or (isinstance(value, str) and "_" in value)):
-        with contextlib.suppress(TypeError, ValueError, OverflowError):
+        try:  # contextlib.suppress takes as long as all other lines
             number = float(value)
+        except (TypeError, ValueError, OverflowError):
+            number = math.nan
     if not math.isfinite(number):
         raise InputError(f"expected a finite number as {what}, got {shown(value)}")
     if abs(number) > MAX_NUMBER:
@@ -208,6 +209,8 @@ def _check_text(value, what):
         raise InputError(f"expected {what} as a string, got {shown(value)}")
     if len(value) > MAX_LINE_BYTES:
         raise InputError(f"{what} is longer than {MAX_LINE_BYTES:,} characters: {shown(value)}")
+    if value.isascii():
+        return
     try:
         value.encode()
     except UnicodeEncodeError:

@@ -4,7 +4,15 @@ import csv
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
-from tta.data.nbest.fields import TRANSCRIPTS, check_origin, id_of, ranked, read_scores, row_keys
+from tta.data.nbest.fields import (
+    TRANSCRIPTS,
+    check_origin,
+    id_of,
+    ranked,
+    read_scores,
+    row_keys,
+    score_fields,
+)
 from tta.data.nbest.formats.base import Format, Source
 from tta.data.nbest.lists import Hypothesis, ListCollector, holds_references
 from tta.data.nbest.rows import check_fields, collect_groups, doubt_of_groups
@@ -48,7 +56,8 @@ class NamedRowsFormat(Format):
             utterance_id, is_recording = id_of(fields, fields[keys["id"]])
             if is_recording:
                 check_origin(fields, utterance_id, seen)
-            score, features = read_scores(fields, collector, (keys.get("score", "score"),))
+            names = score_fields(fields, (keys.get("score", "score"),))
+            score, features = read_scores(fields, names, collector)
             text = fields[keys["text"]]
             return str(utterance_id), Hypothesis(text, score, {self.name: row}, features)
 
@@ -177,7 +186,7 @@ class JsonRowsFormat(NamedRowsFormat):
         return None not in ids and len(set(ids)) < len(ids)
 
     def rows(self, source):
-        for row, line, place in iter_records(source.text):
+        for row, line, place in iter_records(source.documents):
             if _id(row) is None:
                 raise InputError(f"expected {self.layout}, got {shown(row)}", line=line)
             yield line, {"fields": row, "keys": row_keys(row), "place": place}

@@ -5,7 +5,7 @@ from typing import Any
 
 from tta.data.nbest.fields import REFERENCES, TRANSCRIPTS, named
 from tta.data.nbest.references.reading import IdColumn, IdKind, Reading, Reference, named_columns
-from tta.data.text.json_text import iter_json
+from tta.data.text.json_text import JsonDocument, JsonDocuments
 from tta.errors import InputError, shown
 
 # Names of the field with the text, in JSON and in tables.
@@ -17,9 +17,9 @@ def read_json(text: str) -> Reading:
 
     Raises InputError if it is malformed, or a value holds no reference.
     """
-    documents = [(document, line) for document, line, _ in iter_json(text)]
-    if len(documents) == 1 and _is_object_of(str, documents[0][0]):
-        texts_by_id = documents[0][0]
+    documents = list(JsonDocuments(text))
+    if len(documents) == 1 and _is_object_of(str, documents[0].value):
+        texts_by_id = documents[0].value
         if not named(texts_by_id, TEXTS):
             references = [Reference(value.strip()) for value in texts_by_id.values()]
             return Reading(references, [IdColumn(IdKind.ID, [(key,) for key in texts_by_id])])
@@ -36,18 +36,18 @@ def read_json(text: str) -> Reading:
     return Reading(references, named_columns(rows, names))
 
 
-def _records(documents: list[tuple[Any, int]]) -> Iterator[tuple[Any, int | None]]:
+def _records(documents: list[JsonDocument]) -> Iterator[tuple[Any, int | None]]:
     """Yields (record, line) of lines of JSON, of one array, or of an object of objects by id."""
     if len(documents) != 1:
-        yield from documents
+        yield from ((document.value, document.line) for document in documents)
         return
-    document, line = documents[0]
-    if isinstance(document, list):
-        yield from ((record, None) for record in document)
-    elif _is_object_of(dict, document):
-        yield from (({"id": key, **fields}, None) for key, fields in document.items())
+    value = documents[0].value
+    if isinstance(value, list):
+        yield from ((record, None) for record in value)
+    elif _is_object_of(dict, value):
+        yield from (({"id": key, **fields}, None) for key, fields in value.items())
     else:
-        yield document, line
+        yield value, documents[0].line
 
 
 def _is_object_of(kind, document):

@@ -1,5 +1,6 @@
 """How a list stands in JSON. A layout reads hypotheses as rows, their fields by name, and back."""
 
+import functools
 import itertools
 import math
 import re
@@ -12,6 +13,7 @@ from tta.data.nbest.fields import (
     PARTS,
     SCORES,
     TRANSCRIPTS,
+    fields_and_types,
     named,
     reference_name,
     score_key,
@@ -337,14 +339,20 @@ class Translations(Lists):
 def text_key(row: Row) -> str:
     """The key of the text of a hypothesis whose keys have any names."""
     expect(row, dict, "a hypothesis")
-    names = (*HYPOTHESES, *TRANSCRIPTS)
-    key = named([k for k, v in row.items() if isinstance(v, str)], names) or named(row, names)
+    key = _text_key(fields_and_types(row))
     if key is None:
         raise InputError(f'a hypothesis has no "text": {shown(row)}')
-    if isinstance(row.get("text"), str) and row["text"] != row[key]:
+    if key != "text" and isinstance(row.get("text"), str) and row["text"] != row[key]:
         rule = f'"text" may be the hypothesis, or the reference of "{key}": keep one of them'
         raise InputError(rule)
     return key
+
+
+@functools.lru_cache(1000)
+def _text_key(names_and_types):
+    names = (*HYPOTHESES, *TRANSCRIPTS)
+    texts = [name for name, kind in names_and_types if kind is str]
+    return named(texts, names) or named([name for name, _ in names_and_types], names)
 
 
 def is_text(value: Any) -> bool:
