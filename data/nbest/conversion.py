@@ -99,6 +99,8 @@ def _plain(items: Sequence[Item], name: str, keep_non_words: bool) -> tuple[list
     """Reads the attribute `name` of each item as words, and keeps its old spelling in `extra`."""
     before = [getattr(item, name) or "" for item in items]
     texts, notes = plain_texts(before, keep_non_words)
+    if texts == before:
+        return list(items), notes
     read = [
         item
         if text == old

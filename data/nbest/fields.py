@@ -5,7 +5,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from tta.data.nbest.lists import Hypothesis, ListCollector, parse_number, parse_score, stem
 from tta.data.text.tables import is_number
@@ -198,27 +198,40 @@ class ScoreFields:
     features: tuple[str, ...]
 
 
-def score_fields(
-    fields: Mapping[str, Any], names: tuple[str, ...] = SCORES, text: str | None = None
-) -> ScoreFields:
-    """Finds the fields with numbers; `names` are those of the score, `text` that of the text.
+class RowKind(NamedTuple):
+    """What most hypotheses of a file have in common, so that it is looked at once.
 
-    Features are fields whose last word is `score`, `logprob`, `lm` or similar, and all fields of
-    the objects `scores` and `features`. Measures such as `wer_score` are none.
+    Attributes:
+        fields: the names of the fields.
+        types: those of their values.
     """
-    return _score_fields(fields_and_types(fields), names, text)
+
+    fields: tuple[str, ...]
+    types: tuple[type, ...]
 
 
-def fields_and_types(fields: Mapping[str, Any]) -> tuple[tuple[str, type], ...]:
-    """The names of fields and the types of their values: the same in most hypotheses of a file."""
-    return tuple(zip(fields, map(type, fields.values()), strict=True))
+def kind_of(fields: Mapping[str, Any]) -> RowKind:
+    """The names of fields and the types of their values."""
+    return RowKind(tuple(fields), tuple(map(type, fields.values())))
 
 
 @functools.lru_cache(1000)
-def _score_fields(names_and_types, names, text) -> ScoreFields:
+def score_fields(
+    kind: RowKind, names: tuple[str, ...] = SCORES, text: str | None = None
+) -> ScoreFields:
+    """Finds the fields with numbers in hypotheses of a kind.
+
+    Features are fields whose last word is `score`, `logprob`, `lm` or similar, and all fields of
+    the objects `scores` and `features`. Measures such as `wer_score` are none.
+
+    Args:
+        names: those of the score.
+        text: that of the text.
+    """
     # A value of each type: whether it is None, an array or an object is all that matters here.
     samples = {list: [], dict: {}, type(None): None}
-    fields = {name: samples.get(kind, 0) for name, kind in names_and_types if name != text}
+    pairs = zip(kind.fields, kind.types, strict=True)
+    fields = {name: samples.get(value_type, 0) for name, value_type in pairs if name != text}
     score = score_key(fields, names)
     features = [
         name

@@ -9,6 +9,7 @@ written in the format that they were read from:
 """
 
 import contextlib
+import gc
 import itertools
 import math
 import os
@@ -81,7 +82,8 @@ def read_nbest(
         InputError: a file is missing, empty or malformed, or breaks a rule above; the message
             names file, line (if there is one) and rule.
     """
-    read = list(_read(path, format, score_file, beam_size, scores, open, partial_references))
+    with _without_collecting():
+        read = list(_read(path, format, score_file, beam_size, scores, open, partial_references))
     name, lists = read[0][0].name, [nbest for _, nbest in read]
     names = tuple(dict.fromkeys(filter(None, map(name_in_folder, lists))))
     if reference_file is not None:
@@ -94,6 +96,18 @@ def read_nbest(
         ]
     lists, notes = plain_lists(lists, _keeps(keep_non_words, name))
     return NBestFile(lists, name, names, tuple(notes))
+
+
+@contextlib.contextmanager
+def _without_collecting() -> Iterator[None]:
+    """Leaves out the search for cycles of objects: reading makes many objects, and drops few."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _with_references(nbest: NBestList, texts: Sequence[str]) -> NBestList:

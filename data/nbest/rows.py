@@ -118,8 +118,11 @@ def have_little_in_common(one: str, other: str) -> bool:
     """
     if min(len(one), len(other)) < _SHORT:
         return False
-    pairs, others = _pairs(one.casefold()), _pairs(other.casefold())
-    return (pairs & others).total() < _SHARED * min(pairs.total(), others.total())
+    one, other = one.casefold(), other.casefold()
+    needed = _SHARED * (1 + min(len(one), len(other)))  # of the pairs of the shorter text
+    if len(_distinct_pairs(one) & _distinct_pairs(other)) >= needed:
+        return False  # counting each pair takes four times as long
+    return (_pairs(one) & _pairs(other)).total() < needed
 
 
 def _mean_similarity(lists: Iterable[Sequence[str]]) -> float:
@@ -140,3 +143,8 @@ def _likeness(one: str, other: str) -> float:
 @functools.lru_cache(8)  # the first text of a list is compared with several
 def _pairs(text):
     return Counter(itertools.pairwise(f" {text} "))
+
+
+@functools.lru_cache(8)
+def _distinct_pairs(text):
+    return set(itertools.pairwise(f" {text} "))

@@ -8,6 +8,7 @@ from tta.data.nbest.fields import (
     TRANSCRIPTS,
     check_origin,
     id_of,
+    kind_of,
     ranked,
     read_scores,
     row_keys,
@@ -56,7 +57,7 @@ class NamedRowsFormat(Format):
             utterance_id, is_recording = id_of(fields, fields[keys["id"]])
             if is_recording:
                 check_origin(fields, utterance_id, seen)
-            names = score_fields(fields, (keys.get("score", "score"),))
+            names = score_fields(kind_of(fields), (keys.get("score", "score"),))
             score, features = read_scores(fields, names, collector)
             text = fields[keys["text"]]
             return str(utterance_id), Hypothesis(text, score, {self.name: row}, features)

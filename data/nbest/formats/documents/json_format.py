@@ -7,7 +7,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from tta.data.nbest.fields import IDS, id_of, named, ranked, read_scores, score_fields, score_key
+from tta.data.nbest.fields import (
+    IDS,
+    id_of,
+    kind_of,
+    named,
+    ranked,
+    read_scores,
+    score_fields,
+    score_key,
+)
 from tta.data.nbest.formats.base import Format
 from tta.data.nbest.formats.documents.layouts import Layout, Row, text_key
 from tta.data.nbest.formats.documents.table import (
@@ -42,6 +51,7 @@ _SILENT = {
 _BEST = ("text", "translation", "DisplayText")
 # Keys of messages between results.
 _MESSAGES = {"partial", "partial_result", "speechEventType", "speech_event_type"}
+_FIRST = Place(0, None, False)  # in a file that is one record, or an object of lists
 _PAIR = ("texts", "scores")  # as `tta.integrations` returns them
 
 
@@ -77,7 +87,7 @@ class ListSource:
     record: Row
     path: KeyPath
     layout: Layout | None
-    place: Place = Place(0, None, False)
+    place: Place = _FIRST
     recording: str = ""
     new_hypothesis: HypothesisSource | None = None
     is_new: bool = False
@@ -233,7 +243,7 @@ class JsonFormat(Format):
         assert layout is not None
         entries = expect(layout.entries(holder), list, f'"{layout.array}"')
         layout.check(holder, entries)
-        rows: Any = layout.rows(holder)
+        rows: Any = layout.rows_of(holder, entries)
         text_name, score_names = layout.names(rows, entries)
         score_names = tuple(
             name for name in score_names if not (confidences_are_shares and name == "confidence")
@@ -243,13 +253,15 @@ class JsonFormat(Format):
             score_name = score_key({}, score_names)
             return (), HypothesisSource({}, entry, text_name or "text", score_name)
         hypotheses = []
-        for label, row, entry in zip(layout.labels(holder), rows, entries, strict=False):
+        for index, (row, entry) in enumerate(zip(rows, entries, strict=False)):
             try:
-                key = text_name or text_key(row)
-                names = score_fields(row, score_names, key)
+                kind = kind_of(expect(row, dict, "a hypothesis"))
+                key = text_name or text_key(row, kind)
+                names = score_fields(kind, score_names, key)
                 score, features = read_scores(row, names, collector)
             except InputError as error:
-                with located(label):  # for each hypothesis it would take as long as reading it
+                # For each hypothesis, a context takes as long as reading it.
+                with located(next(itertools.islice(layout.labels(holder), index, None))):
                     raise error
             extra = {self.name: HypothesisSource(row, entry, key, names.score)}
             text = layout.text(row, key)

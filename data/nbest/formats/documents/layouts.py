@@ -13,7 +13,7 @@ from tta.data.nbest.fields import (
     PARTS,
     SCORES,
     TRANSCRIPTS,
-    fields_and_types,
+    RowKind,
     named,
     reference_name,
     score_key,
@@ -67,7 +67,10 @@ class Layout:
 
     def rows(self, item: Row) -> list[Row] | None:
         """The hypotheses of an object, or None if it is no list of this layout."""
-        entries = self.entries(item)
+        return self.rows_of(item, self.entries(item))
+
+    def rows_of(self, item: Row, entries: Any) -> list[Row] | None:
+        """The rows of an object whose `entries` are these, or None as in `rows`."""
         rows: list[Any] = list(map(self.row, entries)) if isinstance(entries, list) else [None]
         if not all(isinstance(row, dict) for row in rows):
             return None
@@ -202,10 +205,10 @@ class Numbered(Layout):
         return [item[key] for key in self.labels(item)]
 
     def check(self, item, entries):
-        numbers = [int(key[4:]) for key in self.labels(item)]
-        for number, following in itertools.pairwise(numbers):
-            if number == following:
-                raise InputError(f"duplicate hypothesis number {number}")
+        numbers = [int(key[4:]) for key in item if _NUMBERED.fullmatch(key)]
+        if len(set(numbers)) < len(numbers):
+            number = min(number for number in numbers if numbers.count(number) > 1)
+            raise InputError(f"duplicate hypothesis number {number}")
         others = [key for key in item if not _NUMBERED.fullmatch(key)]
         for key in others:
             if isinstance(item[key], dict) and "text" in item[key]:
@@ -213,8 +216,8 @@ class Numbered(Layout):
         if {*others} - {*self.references} and not numbers:
             raise InputError(f'expected keys "hyp_1", "hyp_2" ..., got {shown(others)}')
 
-    def rows(self, item):
-        return self.entries(item)
+    def rows_of(self, item, entries):
+        return entries
 
     def names(self, rows, entries):
         return None, SCORES
@@ -266,8 +269,7 @@ class Lists(Layout):
         for entry in entries if arrays and not any(texts) else ():
             expect(entry, str, f'a hypothesis beside "{arrays[0]}"')
 
-    def rows(self, item):
-        entries = self.entries(item)
+    def rows_of(self, item, entries):
         if not all(map(is_text, entries)):
             return list(map(self.row, entries))
         beside = columns(item, len(entries)) | {self.array: entries}
@@ -318,10 +320,9 @@ class Translations(Lists):
 
     is_stripped = True
 
-    def rows(self, item):
-        texts = item.get(self.array)
-        is_ours = isinstance(texts, list) and all(isinstance(text, str) for text in texts)
-        rows: Any = super().rows(item) if is_ours and "scores" in item else None
+    def rows_of(self, item, entries):
+        is_ours = isinstance(entries, list) and all(isinstance(text, str) for text in entries)
+        rows: Any = super().rows_of(item, entries) if is_ours and "scores" in item else None
         for row in rows or ():
             if isinstance(row.get("scores"), list) and row["scores"]:
                 row["scores"], *row["more"] = row["scores"]
@@ -336,10 +337,9 @@ class Translations(Lists):
         super().put(item, rows, entries)
 
 
-def text_key(row: Row) -> str:
-    """The key of the text of a hypothesis whose keys have any names."""
-    expect(row, dict, "a hypothesis")
-    key = _text_key(fields_and_types(row))
+def text_key(row: Row, kind: RowKind) -> str:
+    """The key of the text of a hypothesis whose keys have any names; `kind` is its `kind_of`."""
+    key = _text_key(kind)
     if key is None:
         raise InputError(f'a hypothesis has no "text": {shown(row)}')
     if key != "text" and isinstance(row.get("text"), str) and row["text"] != row[key]:
@@ -349,10 +349,10 @@ def text_key(row: Row) -> str:
 
 
 @functools.lru_cache(1000)
-def _text_key(names_and_types):
+def _text_key(kind: RowKind) -> str | None:
     names = (*HYPOTHESES, *TRANSCRIPTS)
-    texts = [name for name, kind in names_and_types if kind is str]
-    return named(texts, names) or named([name for name, _ in names_and_types], names)
+    texts = [field for field, value_type in zip(*kind, strict=True) if value_type is str]
+    return named(texts, names) or named(kind.fields, names)
 
 
 def is_text(value: Any) -> bool:
