@@ -56,7 +56,7 @@ def run(
     main: Callable[..., None],
     *configs: type,
     check: Callable[..., None] | None = None,
-    passes_on: bool = False,
+    gone: Mapping[str, str] | None = None,
 ) -> None:
     """Turns flags into configs, calls `main` with them and exits.
 
@@ -69,8 +69,7 @@ def run(
             the command does and gives an example, heads `--help`.
         *configs: dataclasses whose fields have a `tta.settings.Setting`. Each field becomes a flag.
         check: called like `main`, before it. An InputError that it raises counts as wrong flags.
-        passes_on: whether the arguments after `--` belong to another program. They are then the
-            last argument of `main`, as a list of str.
+        gone: {flag of earlier versions: what to do instead}.
     """
     prepare_streams()
     for config in (*configs, settings.Limits):
@@ -78,10 +77,6 @@ def run(
     about = sys.modules[main.__module__].__doc__ or ""
     sys.modules["__main__"].__doc__ = about  # for --helpfull
     flags.FLAGS.set_gnu_getopt(True)
-    extra: list[list[str]] = [[]] if passes_on else []
-    if passes_on and "--" in sys.argv:
-        place = sys.argv.index("--")
-        sys.argv, extra = sys.argv[:place], [sys.argv[place + 1 :]]
     if configs and HELP & set(sys.argv):  # without configs, absl shows the flags of the program
         show(help_text(about, (*configs, settings.Limits)))
     if VERSION & set(sys.argv):
@@ -89,7 +84,7 @@ def run(
     made: list[Any] = []
 
     def parse(argv: list[str]) -> list[str]:
-        rest = _parse(argv, configs)
+        rest = _parse(argv, configs, gone or {})
         _check_required(configs)
         try:
             made.extend(from_flags(config) for config in configs)
@@ -101,7 +96,7 @@ def run(
             wrong_usage(f"{error} {_SEE_HELP}")
         return rest
 
-    app.run(lambda _: _guarded(lambda: main(*made, *extra)), flags_parser=parse)
+    app.run(lambda _: _guarded(lambda: main(*made)), flags_parser=parse)
 
 
 def version_text() -> str:
@@ -163,11 +158,14 @@ class _NumbersParser(flags.ListParser):
         return "comma separated list of numbers"
 
 
-def _parse(argv: list[str], configs: tuple[type, ...]) -> list[str]:
+def _parse(argv: list[str], configs: tuple[type, ...], gone: Mapping[str, str]) -> list[str]:
     try:
         rest = flags.FLAGS(argv)
     except flags.UnrecognizedFlagError as error:
-        wrong_usage(f"{answer(error.flagname) or error} {_SEE_HELP}")
+        name = error.flagname
+        instead = gone.get(name) or gone.get(name.removeprefix("no"))
+        rule = f"--{name} is gone: {instead}" if instead else answer(name) or error
+        wrong_usage(f"{rule} {_SEE_HELP}")
     except flags.Error as error:
         rules = "; ".join(str(error).splitlines())  # absl writes one rule per line
         wrong_usage(f"{rules} {_SEE_HELP}")
