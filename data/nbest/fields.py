@@ -55,7 +55,7 @@ RANKS = (
 )
 # Names of columns of numbers.
 _PLURALS = tuple(
-    re.sub("y$", "ie", one) + "s" for one in ("score", *SCORES[1:], *LOG_PROBABILITIES)
+    re.sub("y$", "ie", name) + "s" for name in ("score", *SCORES[1:], *LOG_PROBABILITIES)
 )
 
 # Parts of the score of a speech recogniser. They are natural logs, so their sum is a score.
@@ -84,7 +84,7 @@ def reference_name(fields: Mapping[str, Any], names: Sequence[str] = REFERENCES)
     """
     if (name := named(fields, names)) is not None:
         return name
-    plurals = {_plain(f"{one}s") for one in names}
+    plurals = {_plain(f"{singular}s") for singular in names}
     for name, value in fields.items():
         if isinstance(value, list) and value and all(isinstance(text, str) for text in value):
             words = re.sub("(?<=[a-z])(?=[A-Z])|[- ]", "_", name).lower()
@@ -100,7 +100,8 @@ def id_of(fields: Mapping[str, Any], default: Any = None) -> tuple[Any, bool]:
     first one is returned, so that the caller can refuse it.
     """
     if ids := [fields[key] for key in _all_named(tuple(fields), IDS)]:
-        return next((one for one in ids if type(one) in (str, int) and one != ""), ids[0]), False
+        valid = (value for value in ids if type(value) in (str, int) and value != "")
+        return next(valid, ids[0]), False
     for key in _all_named(tuple(fields), RECORDINGS):
         value = fields[key]
         if isinstance(value, str) and value:
@@ -139,8 +140,8 @@ def score_key(fields: Mapping[str, Any], names: Sequence[str] = SCORES) -> str:
     if len(parts) == 1 and "lm_score" not in parts:
         return next(iter(parts.values()))
     numbers = [name for name, value in with_value.items() if not isinstance(value, (list, dict))]
-    found = named(with_value, LOG_PROBABILITIES) or named(numbers, _PLURALS)
-    return found or named(fields, names) or names[0]
+    log_probability = named(with_value, LOG_PROBABILITIES) or named(numbers, _PLURALS)
+    return log_probability or named(fields, names) or names[0]
 
 
 def row_keys(fields: Mapping[str, Any]) -> dict[str, str]:
@@ -150,15 +151,15 @@ def row_keys(fields: Mapping[str, Any]) -> dict[str, str]:
     hypothesis is the reference.
     """
     text = named(fields, (*HYPOTHESES, *TRANSCRIPTS))
-    found = {
+    keys = {
         "id": named(fields, (*IDS, *RECORDINGS)),
         "text": text,
         "score": score_key(fields),
         "reference": reference_name(fields),
     }
-    if not found["reference"] and text not in _all_named(tuple(fields), TRANSCRIPTS):
-        found["reference"] = named(fields, TRANSCRIPTS)
-    return {kind: name for kind, name in found.items() if name in fields}
+    if not keys["reference"] and text not in _all_named(tuple(fields), TRANSCRIPTS):
+        keys["reference"] = named(fields, TRANSCRIPTS)
+    return {kind: name for kind, name in keys.items() if name in fields}
 
 
 def ranked(
@@ -169,12 +170,12 @@ def ranked(
     Ranks are 0, 1 ... or 1, 2 ..., perhaps at the end of a text such as `hyp_2`. In a field of
     "rank" some may be missing, as in pruned lists.
     """
-    if any(one.score is not None for one in hypotheses) or len(hypotheses) < 2:
+    if any(hypothesis.score is not None for hypothesis in hypotheses) or len(hypotheses) < 2:
         return hypotheses
     for name in _all_named(tuple(fields[0]), RANKS):
-        found = [re.fullmatch(r"(.*?)([0-9]{1,9})(?:\.0)?", str(row.get(name))) for row in fields]
-        ranks = [int(match[2]) for match in found if match]
-        if len(set(ranks)) < len(found) or len({match and match[1] for match in found}) > 1:
+        values = [re.fullmatch(r"(.*?)([0-9]{1,9})(?:\.0)?", str(row.get(name))) for row in fields]
+        ranks = [int(match[2]) for match in values if match]
+        if len(set(ranks)) < len(values) or len({match and match[1] for match in values}) > 1:
             continue
         is_whole = max(ranks) - min(ranks) < len(ranks) and min(ranks) < 2
         if is_whole or "rank" in name.lower():
@@ -290,8 +291,8 @@ def _names_feature(name):
 @functools.lru_cache(1000)  # most hypotheses of a file have the same fields
 def _all_named(fields, names):
     """The fields that have one of the names, in the order of the names."""
-    found = {_plain(field): field for field in reversed(fields)}
-    return [found[plain] for name in names if (plain := _plain(name)) in found]
+    by_name = {_plain(field): field for field in reversed(fields)}
+    return [by_name[name] for name in map(_plain, names) if name in by_name]
 
 
 @functools.lru_cache(1000)
@@ -302,7 +303,7 @@ def _plain(name):
 def _is_number(name, value):
     if not isinstance(value, str):
         return isinstance(value, (int, float)) and not isinstance(value, bool)
-    found = is_number(value)
-    if not found and name.lower().endswith("score"):
+    is_a_number = is_number(value)
+    if not is_a_number and name.lower().endswith("score"):
         raise InputError(f"expected a number as {shown(name)}, got {shown(value)}")
-    return found
+    return is_a_number

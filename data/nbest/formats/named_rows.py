@@ -46,7 +46,7 @@ class NamedRowsFormat(Format):
     def doubt(self, source):
         collector = ListCollector()
         self.read(source, collector)
-        groups = {one.utterance_id: [h.text for h in one.hypotheses] for one in collector.lists}
+        groups = {x.utterance_id: [h.text for h in x.hypotheses] for x in collector.lists}
         return None if collector.has_scores else doubt_of_groups(groups, self.name)
 
     def read(self, source, collector):
@@ -67,9 +67,9 @@ class NamedRowsFormat(Format):
             return row["fields"].get(row["keys"].get("reference"))
 
         def order(hypotheses):
-            rows = [self.extra_of(one) for one in hypotheses]
-            used = set(rows[0]["keys"].values())
-            fields = [{k: v for k, v in row["fields"].items() if k not in used} for row in rows]
+            rows = [self.extra_of(hypothesis) for hypothesis in hypotheses]
+            keys = set(rows[0]["keys"].values())
+            fields = [{k: v for k, v in row["fields"].items() if k not in keys} for row in rows]
             return ranked(hypotheses, fields)
 
         collect_groups(self.rows(source), parse, collector, reference_of, order)
@@ -77,22 +77,26 @@ class NamedRowsFormat(Format):
 
     def _check_text(self, collector):
         """Refuses a field such as `text` that may be the reference."""
-        lists = [one.hypotheses for one in collector.lists]
+        lists = [nbest.hypotheses for nbest in collector.lists]
         row = self.extra_of(lists[0][0]) if lists else {"keys": {"reference": ""}}
         keys, text = row["keys"], row["keys"].get("text")
         if text not in TRANSCRIPTS or "reference" in keys:
             return
-        others = [name for name in TRANSCRIPTS if name != text and name in row["fields"]]
-        lists = [one for one in lists if len(one) > 1]
-        if lists and all(len({h.text for h in one}) == 1 for one in lists):
+        hypotheses = [name for name in TRANSCRIPTS if name != text and name in row["fields"]]
+        lists = [of_list for of_list in lists if len(of_list) > 1]
+        if lists and all(len({h.text for h in of_list}) == 1 for of_list in lists):
             for name in [n for n in row["fields"] if n not in keys.values()]:
-                cells = [[str(self.extra_of(h)["fields"].get(name)) for h in one] for one in lists]
-                if any(len(set(one)) > 1 for one in cells):
-                    others += [] if all(is_number(c) for one in cells for c in one) else [name]
-        if others:
+                cells = [
+                    [str(self.extra_of(h)["fields"].get(name)) for h in of_list]
+                    for of_list in lists
+                ]
+                are_numbers = all(is_number(cell) for of_list in cells for cell in of_list)
+                if not are_numbers and any(len(set(of_list)) > 1 for of_list in cells):
+                    hypotheses.append(name)
+        if hypotheses:
             raise InputError(
-                f"{text} may be the hypothesis, or the reference of {shown(others[0])}: name them "
-                "hypothesis and reference"
+                f"{text} may be the hypothesis, or the reference of {shown(hypotheses[0])}: name "
+                "them hypothesis and reference"
             )
 
 
@@ -183,7 +187,7 @@ class JsonRowsFormat(NamedRowsFormat):
     layout = 'one hypothesis per line, {"id", "text", "score"}'
 
     def matches(self, source):
-        ids = [_id(one) for one in source.values]
+        ids = [_id(row) for row in source.values]
         return None not in ids and len(set(ids)) < len(ids)
 
     def rows(self, source):
@@ -214,8 +218,8 @@ def _id(row):
     """The id of a row of JSON; None if it is no hypothesis with an id."""
     if not isinstance(row, dict) or not isinstance(row.get(row_keys(row).get("text")), str):
         return None
-    found, _ = id_of(row)
-    return str(found) if type(found) in (str, int) else None
+    utterance_id, _ = id_of(row)
+    return str(utterance_id) if type(utterance_id) in (str, int) else None
 
 
 def _names(header: Sequence[str]) -> list[str]:

@@ -78,8 +78,8 @@ class Layout:
         if any(entries) and not is_ours:  # tools leave out empty texts
             return None
         # Confidences of 0, if only the first hypothesis has another, are not set.
-        first, *others = [row.get("confidence") for row in rows] or [None]
-        if first and not any(others):
+        first, *later = [row.get("confidence") for row in rows] or [None]
+        if first and not any(later):
             rows[1:] = [{k: v for k, v in row.items() if k != "confidence"} for row in rows[1:]]
         return rows
 
@@ -111,11 +111,11 @@ class Layout:
 
     def holders(self, item: Row, record: Row) -> tuple[list[Row], Any]:
         """The objects that have the reference, and its key in them; None if none has."""
-        for one in (item, record):
-            fields = {key: value for key, value in one.items() if value is not None}
+        for holder in (item, record):
+            fields = {key: value for key, value in holder.items() if value is not None}
             fields.pop(self.array, None)
             if (key := reference_name(fields, self.references)) is not None:
-                return [one], key
+                return [holder], key
         return [record], None
 
 
@@ -157,12 +157,14 @@ def _total(choice: Row) -> Row:
 
     What has no sum stays as it is, and is refused as a score.
     """
-    found = choice.get("logprobs")
-    found = found if isinstance(found, dict) else {}
-    tokens = found.get("token_logprobs") or found.get("content") or []
+    logprobs = choice.get("logprobs")
+    logprobs = logprobs if isinstance(logprobs, dict) else {}
+    tokens = logprobs.get("token_logprobs") or logprobs.get("content") or []
     if not isinstance(tokens, list):
         return {"logprob": [tokens]}
-    values: list[Any] = [one.get("logprob") if isinstance(one, dict) else one for one in tokens]
+    values: list[Any] = [
+        token.get("logprob") if isinstance(token, dict) else token for token in tokens
+    ]
     if not values or any(type(value) not in (int, float) for value in values):
         return {}
     try:
@@ -181,8 +183,9 @@ class Outputs(Layout):
             expect(expect(output, dict, "an output").get("rec_text"), str, '"rec_text"')
         references = [output.get("text") for output in entries]
         targets = {str(output.get("name", "")).partition("[")[0] for output in entries} - {""}
-        several = [one for one in references[1:] if one and one != references[0]]
-        if len(targets) > 1 or (several and references != [one["rec_text"] for one in entries]):
+        several = [text for text in references[1:] if text and text != references[0]]
+        texts = [output["rec_text"] for output in entries]
+        if len(targets) > 1 or (several and references != texts):
             rule = "expected hypotheses of one target with one reference, such as one speaker"
             raise InputError(f"{rule}, got {shown(sorted(targets))}, {shown(references)}")
 
@@ -209,12 +212,12 @@ class Numbered(Layout):
         if len(set(numbers)) < len(numbers):
             number = min(number for number in numbers if numbers.count(number) > 1)
             raise InputError(f"duplicate hypothesis number {number}")
-        others = [key for key in item if not _NUMBERED.fullmatch(key)]
-        for key in others:
+        keys = [key for key in item if not _NUMBERED.fullmatch(key)]
+        for key in keys:
             if isinstance(item[key], dict) and "text" in item[key]:
                 raise InputError(f"a hypothesis is called hyp_N, got {shown(key)}")
-        if {*others} - {*self.references} and not numbers:
-            raise InputError(f'expected keys "hyp_1", "hyp_2" ..., got {shown(others)}')
+        if {*keys} - {*self.references} and not numbers:
+            raise InputError(f'expected keys "hyp_1", "hyp_2" ..., got {shown(keys)}')
 
     def rows_of(self, item, entries):
         return entries
@@ -224,10 +227,10 @@ class Numbered(Layout):
 
     def put(self, item, rows, entries):
         numbered = {f"hyp_{number}": row for number, row in enumerate(rows, 1)}
-        others = {key: value for key, value in item.items() if not _NUMBERED.fullmatch(key)}
-        references = {key: others.pop(key) for key in self.references if key in others}
+        fields = {key: value for key, value in item.items() if not _NUMBERED.fullmatch(key)}
+        references = {key: fields.pop(key) for key in self.references if key in fields}
         item.clear()
-        item |= numbered | others | references
+        item |= numbered | fields | references
 
 
 @dataclass(frozen=True)
@@ -248,13 +251,13 @@ class Lists(Layout):
     is_stripped = False
 
     def entries(self, item) -> Any:
-        first, others = item.get(self.array), item.get(self.others, [])
+        first, later = item.get(self.array), item.get(self.others, [])
         if not self.others or isinstance(first, list):
             return first
-        if isinstance(others, str):
+        if isinstance(later, str):
             rule = f'expected "{self.others}" as an array of hypotheses, got one text, which may be'
-            raise InputError(f"{rule} several: {shown(others)}")
-        return [first, *expect(others, list, f'"{self.others}"')]
+            raise InputError(f"{rule} several: {shown(later)}")
+        return [first, *expect(later, list, f'"{self.others}"')]
 
     def check(self, item, entries):
         texts, key = list(map(is_text, entries)), score_key(item, self.scores)
