@@ -5,6 +5,7 @@ import json
 import pytest
 
 from tta.data.nbest.files import read_nbest
+from tta.data.text import json_text
 from tta.errors import InputError
 
 SEGMENT = {"id": 0, "start": 0.0, "end": 2.0, "text": " the cat", "tokens": [1], "avg_logprob": -1}
@@ -116,3 +117,18 @@ def test_some_lists_of_a_file_have_a_reference(tmp_path):
     assert [one.reference for one in found] == [None, "b"]
     with pytest.raises(InputError, match="has a reference, but the lists before it have none"):
         read_nbest(tmp_path / "in")
+
+
+def test_detection_and_reading_parse_a_document_once(tmp_path, monkeypatch):
+    lists = {f"u{i}": {"hyp_1": {"text": "a", "score": -1}} for i in range(30)}
+    (tmp_path / "in").write_text(json.dumps(lists, indent=1))
+    objects = []
+
+    def count(pairs):
+        objects.append(pairs)
+        return dict(pairs)
+
+    monkeypatch.setattr(json_text, "_unique_keys", count)
+    monkeypatch.setattr(json_text, "_DECODER", json.JSONDecoder(object_pairs_hook=count))
+    assert len(read_nbest(tmp_path / "in").lists) == 30
+    assert len(objects) == 1 + 2 * 30, "the document, and each list with its hypothesis"
