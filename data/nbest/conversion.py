@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from tta.data.nbest.lists import Hypothesis, NBestList
+from tta.data.nbest.lists import Hypothesis, NBestList, distinct_references
 from tta.data.text.spelling import plain_texts
 from tta.errors import InputError
 
@@ -55,9 +55,19 @@ def plain_lists(
         for one in (lists if notes else ())
     ]
     read, more = _plain(read or lists, "reference", keep_non_words)
-    others = (tuple(plain_texts(one.more_references, keep_non_words)[0]) for one in read)
-    read = [replace(one, more_references=r) for one, r in zip(read, others, strict=True)]
+    read = [
+        _with_plain_references(nbest, keep_non_words) if nbest.more_references else nbest
+        for nbest in read
+    ]
     return read, notes + [f"references: {note}" for note in more]
+
+
+def _with_plain_references(nbest: NBestList, keep_non_words: bool) -> NBestList:
+    """Reads the further references of a list as words. They differ from the first one."""
+    texts, _ = plain_texts(nbest.more_references, keep_non_words)
+    distinct = distinct_references([nbest.reference or "", *texts])
+    more = tuple(text for text in distinct if text != nbest.reference)
+    return replace(nbest, more_references=more)
 
 
 def as_read(nbest: NBestList) -> NBestList:
@@ -89,6 +99,8 @@ def _plain(items: Sequence[Item], name: str, keep_non_words: bool) -> tuple[list
     """Reads the attribute `name` of each item as words, and keeps its old spelling in `extra`."""
     before = [getattr(item, name) or "" for item in items]
     texts, notes = plain_texts(before, keep_non_words)
+    if texts == before:
+        return list(items), notes
     read = [
         item
         if text == old

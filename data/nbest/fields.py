@@ -4,7 +4,8 @@ import functools
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from tta.data.nbest.lists import Hypothesis, ListCollector, parse_number, parse_score, stem
 from tta.data.text.tables import is_number
@@ -31,6 +32,11 @@ REFERENCES = (
     *("reference", "ref", "ground_truth", "gt", "target", "ref_text", "reference_text"),
     "references",
 )
+# The end of the name of an array with several references: `refs`, `gold_references`.
+_SEVERAL_REFERENCES = re.compile(
+    r"(^|_)(references?|refs?|targets?|gts?|ground_?truths?|golds?)"
+    r"(_?(texts?|sentences?|transcripts?|transcriptions?|translations?))?$"
+)
 LISTS = ("hypotheses", "nbest", "hyps", "n_best", "nbest_hypotheses", "candidates")
 SCORES = ("score", "first_pass_score", "total_score")
 # These are scores if there is no other one.
@@ -49,12 +55,14 @@ RANKS = (
 )
 # Names of columns of numbers.
 _PLURALS = tuple(
-    re.sub("y$", "ie", one) + "s" for one in ("score", *SCORES[1:], *LOG_PROBABILITIES)
+    re.sub("y$", "ie", name) + "s" for name in ("score", *SCORES[1:], *LOG_PROBABILITIES)
 )
 
 # Parts of the score of a speech recogniser. They are natural logs, so their sum is a score.
 PARTS = ("am_score", "att_score", "ctc_score", "lm_score")
 
+# Objects whose fields are features under any name.
+_OBJECTS = ("scores", "features")
 # The last word of the name of a feature.
 _LAST_WORD = re.compile(
     r"(\w*score|\w*prob|\w*likelihood|logp|logit|probability|posterior|confidence|nll|ppl|perplexity"
@@ -69,6 +77,22 @@ def named(fields: Iterable[str], names: Sequence[str]) -> str | None:
     return next(iter(_all_named(tuple(fields), tuple(names))), None)
 
 
+def reference_name(fields: Mapping[str, Any], names: Sequence[str] = REFERENCES) -> str | None:
+    """The field with the reference: one of `names`, else an array of texts; None if none has one.
+
+    The array has a plural of `names`, or a name that ends as `refs` or `gold_references`.
+    """
+    if (name := named(fields, names)) is not None:
+        return name
+    plurals = {_plain(f"{singular}s") for singular in names}
+    for name, value in fields.items():
+        if isinstance(value, list) and value and all(isinstance(text, str) for text in value):
+            words = re.sub("(?<=[a-z])(?=[A-Z])|[- ]", "_", name).lower()
+            if _plain(name) in plurals or _SEVERAL_REFERENCES.search(words):
+                return name
+    return None
+
+
 def id_of(fields: Mapping[str, Any], default: Any = None) -> tuple[Any, bool]:
     """The id among the fields of a list, or the default; and whether it is that of a recording.
 
@@ -76,7 +100,8 @@ def id_of(fields: Mapping[str, Any], default: Any = None) -> tuple[Any, bool]:
     first one is returned, so that the caller can refuse it.
     """
     if ids := [fields[key] for key in _all_named(tuple(fields), IDS)]:
-        return next((one for one in ids if type(one) in (str, int) and one != ""), ids[0]), False
+        valid = (value for value in ids if type(value) in (str, int) and value != "")
+        return next(valid, ids[0]), False
     for key in _all_named(tuple(fields), RECORDINGS):
         value = fields[key]
         if isinstance(value, str) and value:
@@ -115,8 +140,8 @@ def score_key(fields: Mapping[str, Any], names: Sequence[str] = SCORES) -> str:
     if len(parts) == 1 and "lm_score" not in parts:
         return next(iter(parts.values()))
     numbers = [name for name, value in with_value.items() if not isinstance(value, (list, dict))]
-    found = named(with_value, LOG_PROBABILITIES) or named(numbers, _PLURALS)
-    return found or named(fields, names) or names[0]
+    log_probability = named(with_value, LOG_PROBABILITIES) or named(numbers, _PLURALS)
+    return log_probability or named(fields, names) or names[0]
 
 
 def row_keys(fields: Mapping[str, Any]) -> dict[str, str]:
@@ -126,15 +151,15 @@ def row_keys(fields: Mapping[str, Any]) -> dict[str, str]:
     hypothesis is the reference.
     """
     text = named(fields, (*HYPOTHESES, *TRANSCRIPTS))
-    found = {
+    keys = {
         "id": named(fields, (*IDS, *RECORDINGS)),
         "text": text,
         "score": score_key(fields),
-        "reference": named(fields, REFERENCES),
+        "reference": reference_name(fields),
     }
-    if not found["reference"] and text not in _all_named(tuple(fields), TRANSCRIPTS):
-        found["reference"] = named(fields, TRANSCRIPTS)
-    return {kind: name for kind, name in found.items() if name in fields}
+    if not keys["reference"] and text not in _all_named(tuple(fields), TRANSCRIPTS):
+        keys["reference"] = named(fields, TRANSCRIPTS)
+    return {kind: name for kind, name in keys.items() if name in fields}
 
 
 def ranked(
@@ -145,12 +170,12 @@ def ranked(
     Ranks are 0, 1 ... or 1, 2 ..., perhaps at the end of a text such as `hyp_2`. In a field of
     "rank" some may be missing, as in pruned lists.
     """
-    if any(one.score is not None for one in hypotheses) or len(hypotheses) < 2:
+    if any(hypothesis.score is not None for hypothesis in hypotheses) or len(hypotheses) < 2:
         return hypotheses
     for name in _all_named(tuple(fields[0]), RANKS):
-        found = [re.fullmatch(r"(.*?)([0-9]{1,9})(?:\.0)?", str(row.get(name))) for row in fields]
-        ranks = [int(match[2]) for match in found if match]
-        if len(set(ranks)) < len(found) or len({match and match[1] for match in found}) > 1:
+        values = [re.fullmatch(r"(.*?)([0-9]{1,9})(?:\.0)?", str(row.get(name))) for row in fields]
+        ranks = [int(match[2]) for match in values if match]
+        if len(set(ranks)) < len(values) or len({match and match[1] for match in values}) > 1:
             continue
         is_whole = max(ranks) - min(ranks) < len(ranks) and min(ranks) < 2
         if is_whole or "rank" in name.lower():
@@ -158,37 +183,86 @@ def ranked(
     return hypotheses
 
 
-def read_scores(
-    fields: Mapping[str, Any], collector: ListCollector, names: Sequence[str] = SCORES
-) -> tuple[float | None, dict[str, float]]:
-    """Finds the score and the features in the fields of a hypothesis.
+@dataclass(frozen=True)
+class ScoreFields:
+    """The fields of a hypothesis that hold numbers.
 
-    The score is the field `score_key(fields, names)`. If that has no value, the score is the sum of
-    the fields of `PARTS`, or None if there are fewer than two.
-
-    Features are numbers, or their text, in other fields whose last word is `score`, `logprob`, `lm`
-    or similar, and in the objects `scores` and `features`, under any name. Booleans and nulls are
-    none. Measures such as `wer_score` are none. Raises InputError if the score, or text in a field
-    whose name ends in `score`, is not a number; a number is not finite; a name is a duplicate; or
-    `collector` has scores of other parts.
+    Attributes:
+        score: the name of the score, `score_key`.
+        has_score: whether this field has a value.
+        features: the names of fields that are a feature, if they hold a number, or objects whose
+            fields are features.
     """
-    key = score_key(fields, names)
+
+    score: str
+    has_score: bool
+    features: tuple[str, ...]
+
+
+class RowKind(NamedTuple):
+    """What most hypotheses of a file have in common, so that it is looked at once.
+
+    Attributes:
+        fields: the names of the fields.
+        types: those of their values.
+    """
+
+    fields: tuple[str, ...]
+    types: tuple[type, ...]
+
+
+def kind_of(fields: Mapping[str, Any]) -> RowKind:
+    """The names of fields and the types of their values."""
+    return RowKind(tuple(fields), tuple(map(type, fields.values())))
+
+
+@functools.lru_cache(1000)
+def score_fields(
+    kind: RowKind, names: tuple[str, ...] = SCORES, text: str | None = None
+) -> ScoreFields:
+    """Finds the fields with numbers in hypotheses of a kind.
+
+    Features are fields whose last word is `score`, `logprob`, `lm` or similar, and all fields of
+    the objects `scores` and `features`. Measures such as `wer_score` are none.
+
+    Args:
+        names: those of the score.
+        text: that of the text.
+    """
+    # A value of each type: whether it is None, an array or an object is all that matters here.
+    samples = {list: [], dict: {}, type(None): None}
+    pairs = zip(kind.fields, kind.types, strict=True)
+    fields = {name: samples.get(value_type, 0) for name, value_type in pairs if name != text}
+    score = score_key(fields, names)
+    features = [
+        name
+        for name, value in fields.items()
+        if (name in _OBJECTS and value == {}) or (name != score and _names_feature(name))
+    ]
+    return ScoreFields(score, fields.get(score) is not None, tuple(features))
+
+
+def read_scores(
+    fields: Mapping[str, Any], names: ScoreFields, collector: ListCollector
+) -> tuple[float | None, dict[str, float]]:
+    """Reads the score and the features of a hypothesis, whose fields have these names.
+
+    If the score has no value, it is the sum of the fields of `PARTS`, or None if there are fewer
+    than two. Features are numbers, or their text; booleans and nulls are none. Raises InputError if
+    the score, or text in a field whose name ends in `score`, is not a number; a number is not
+    finite; a feature is there twice; or `collector` has scores of other parts.
+    """
     features: dict[str, float] = {}
-    for name, value in fields.items():
-        if name in ("scores", "features") and isinstance(value, Mapping):
-            found = value
-        elif name != key and _names_feature(name):
-            found = {name: value}
-        else:
-            continue
-        for feature, number in found.items():
+    for name in names.features:
+        is_object = name in _OBJECTS and isinstance(fields[name], dict)
+        for feature, value in (fields[name] if is_object else {name: fields[name]}).items():
             if feature in features:
                 raise InputError(f"duplicate feature {shown(feature)}")
-            if _is_number(feature, number):
-                features[feature] = parse_number(number, shown(feature))
-    if fields.get(key) is not None:
-        collector.check_parts((key,))
-        return parse_score(fields[key]), features
+            if _is_number(feature, value):
+                features[feature] = parse_number(value, shown(feature))
+    if names.has_score:
+        collector.check_parts((names.score,))
+        return parse_score(fields[names.score]), features
     parts = _parts(features)
     if len(parts) < 2:
         return None, features
@@ -198,10 +272,14 @@ def read_scores(
 
 def _parts(fields: Mapping[str, Any]) -> dict[str, str]:
     """{name in `PARTS`: name of the field}, which may be a plural, such as that of a column."""
-    plurals = {name[:-1]: name for name, value in fields.items() if name.endswith("s")
-               and not isinstance(value, (list, dict))}  # fmt: skip
-    names = {one: one if one in fields else plurals.get(one) for one in PARTS}
-    return {one: name for one, name in names.items() if name is not None}
+    parts = {}
+    for part in PARTS:
+        plural = f"{part}s"
+        if part in fields:
+            parts[part] = part
+        elif plural in fields and not isinstance(fields[plural], (list, dict)):
+            parts[part] = plural
+    return parts
 
 
 @functools.lru_cache(1000)
@@ -213,8 +291,8 @@ def _names_feature(name):
 @functools.lru_cache(1000)  # most hypotheses of a file have the same fields
 def _all_named(fields, names):
     """The fields that have one of the names, in the order of the names."""
-    found = {_plain(field): field for field in reversed(fields)}
-    return [found[plain] for name in names if (plain := _plain(name)) in found]
+    by_name = {_plain(field): field for field in reversed(fields)}
+    return [by_name[name] for name in map(_plain, names) if name in by_name]
 
 
 @functools.lru_cache(1000)
@@ -225,7 +303,7 @@ def _plain(name):
 def _is_number(name, value):
     if not isinstance(value, str):
         return isinstance(value, (int, float)) and not isinstance(value, bool)
-    found = is_number(value)
-    if not found and name.lower().endswith("score"):
+    is_a_number = is_number(value)
+    if not is_a_number and name.lower().endswith("score"):
         raise InputError(f"expected a number as {shown(name)}, got {shown(value)}")
-    return found
+    return is_a_number

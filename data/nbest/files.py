@@ -9,6 +9,7 @@ written in the format that they were read from:
 """
 
 import contextlib
+import gc
 import itertools
 import math
 import os
@@ -22,8 +23,8 @@ from typing import TextIO
 from tta.atomic import Together, whole_folder
 from tta.data.nbest.conversion import as_read, in_file, in_memory, plain_lists
 from tta.data.nbest.formats import TRANSLATIONS, load_format
-from tta.data.nbest.lists import NBestList
-from tta.data.nbest.reference_files import read_references
+from tta.data.nbest.lists import NBestList, distinct_references
+from tta.data.nbest.references.files import read_references
 from tta.data.nbest.sources import iter_lists, name_in_folder
 from tta.data.text.files import STANDARD_STREAM, open_output, shown_path, withdrawn
 from tta.errors import InputError, located, shown
@@ -66,7 +67,8 @@ def read_nbest(
             that is a folder, or of files in a format that reads such folders.
         format: a key of `FORMATS`; None detects it from the content.
         reference_file: references that replace those of the file; see
-            `tta.data.nbest.reference_files.read_references`. Several files give each list several.
+            `tta.data.nbest.references.files.read_references`. Several files give each list several;
+            a blank one counts only if all are blank.
         score_file: the costs of a Kaldi list (`utt-N cost`, negative natural log). Of several files
             the sum is the cost, and each is a feature: `score_1`, `score_2`.
         beam_size: hypotheses per list, for formats that do not separate lists (NeMo's TSV).
@@ -80,18 +82,37 @@ def read_nbest(
         InputError: a file is missing, empty or malformed, or breaks a rule above; the message
             names file, line (if there is one) and rule.
     """
-    read = list(_read(path, format, score_file, beam_size, scores, partial_references))
+    with _without_collecting():
+        read = list(_read(path, format, score_file, beam_size, scores, partial_references))
     name, lists = read[0][0].name, [nbest for _, nbest in read]
     names = tuple(dict.fromkeys(filter(None, map(name_in_folder, lists))))
     if reference_file is not None:
         files = [reference_file] if isinstance(reference_file, (str, Path)) else reference_file
         ids = [nbest.utterance_id for nbest in lists]
-        found = [read_references(file, ids, partial_references) for file in files]
-        for i, several in enumerate(zip(*found, strict=True)):
-            first, *more = [one for one in several if one is not None] or [None]
-            lists[i] = replace(lists[i], reference=first, more_references=tuple(more))
+        of_files = [read_references(file, ids, partial_references) for file in files]
+        lists = [
+            _with_references(nbest, [text for text in texts if text is not None])
+            for nbest, texts in zip(lists, zip(*of_files, strict=True), strict=True)
+        ]
     lists, notes = plain_lists(lists, _keeps(keep_non_words, name))
     return NBestFile(lists, name, names, tuple(notes))
+
+
+@contextlib.contextmanager
+def _without_collecting() -> Iterator[None]:
+    """Leaves out the search for cycles of objects: reading makes many objects, and drops few."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def _with_references(nbest: NBestList, texts: Sequence[str]) -> NBestList:
+    first, *more_references = distinct_references(texts) or [None]
+    return replace(nbest, reference=first, more_references=tuple(more_references))
 
 
 def write_nbest(

@@ -1,9 +1,8 @@
 """N-best lists in memory, and the rules for them in every file format."""
 
-import contextlib
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
@@ -90,9 +89,9 @@ class ListCollector:
     ) -> None:
         """Adds one list, which may be empty. Types are checked here: files may hold anything.
 
-        A reference may be several, an array of texts. Raises InputError if the id is empty or a
-        duplicate, a text is not a string, a reference has alternatives, or only some hypotheses
-        have a score or only some lists a reference.
+        A reference may be several, an array of texts (see `distinct_references`). Raises InputError
+        if the id is empty or a duplicate, a text is not a string, a reference has alternatives, or
+        only some hypotheses have a score or only some lists a reference.
         """
         if type(utterance_id) is int:
             utterance_id = str(utterance_id)
@@ -105,17 +104,18 @@ class ListCollector:
         for hypothesis in hypotheses:
             _check_text(hypothesis.text, "a hypothesis")
         texts: list[Any] = [] if reference is None else [reference]
-        if isinstance(reference, list) and all(isinstance(one, str) for one in reference):
-            texts = [*dict.fromkeys(reference)]
-        for one in texts:
-            _check_text(one, "the reference")
-            check_readings(one)
-        first, *more = texts or [None]
+        if isinstance(reference, list) and all(isinstance(text, str) for text in reference):
+            texts = distinct_references(reference)
+        for text in texts:
+            _check_text(text, "the reference")
+            check_readings(text)
+        first, *more_references = texts or [None]
         self._check_agreement(hypotheses, first)
         if self._score_parts and len(self._score_parts) == 1:
             self._score_parts = None  # The next list may have another name for the score.
         self._ids.add(utterance_id)
-        self.lists.append(NBestList(utterance_id, tuple(hypotheses), first, extra, tuple(more)))
+        nbest = NBestList(utterance_id, tuple(hypotheses), first, extra, tuple(more_references))
+        self.lists.append(nbest)
         self.count += 1
 
     def check_parts(self, parts: tuple[str, ...]) -> None:
@@ -146,6 +146,20 @@ class ListCollector:
             raise InputError(f"has {have} reference, but the lists before it have {before}")
 
 
+def distinct_references(texts: Iterable[str]) -> list[str]:
+    """The references of one list, each once. A blank one counts only if all are blank."""
+    distinct = list(dict.fromkeys(texts))
+    return [text for text in distinct if text.strip()] or distinct[:1]
+
+
+def holds_references(value: Any, nbest: NBestList) -> bool:
+    """Whether the field of a list that was read has its references: a text, or an array."""
+    if value and nbest.more_references:
+        return True
+    texts = distinct_references(value) if isinstance(value, list) else [value]
+    return texts == [nbest.reference]
+
+
 def check_readings(reference: str, optional: bool = False) -> None:
     """Checks that a reference has no alternatives for sclite, such as `{ um / uh / @ }`.
 
@@ -173,8 +187,10 @@ def parse_number(value: Any, what: str) -> float:
     number = math.nan
     # Python reads 1_5 as 15.
     if not (isinstance(value, bool) or (isinstance(value, str) and "_" in value)):
-        with contextlib.suppress(TypeError, ValueError, OverflowError):
+        try:  # contextlib.suppress takes as long as all other lines
             number = float(value)
+        except (TypeError, ValueError, OverflowError):
+            number = math.nan
     if not math.isfinite(number):
         raise InputError(f"expected a finite number as {what}, got {shown(value)}")
     if abs(number) > MAX_NUMBER:
@@ -193,6 +209,8 @@ def _check_text(value, what):
         raise InputError(f"expected {what} as a string, got {shown(value)}")
     if len(value) > MAX_LINE_BYTES:
         raise InputError(f"{what} is longer than {MAX_LINE_BYTES:,} characters: {shown(value)}")
+    if value.isascii():
+        return
     try:
         value.encode()
     except UnicodeEncodeError:

@@ -40,8 +40,8 @@ def score_notes(file: NBestFile, use: Mapping[str, str] = FLAGS) -> Iterator[str
     Call it only if nobody said what they are. `use` says what to do about the scores of each kind.
     """
     chosen = load_format(file.format)
-    lists = [[h.score for h in one.hypotheses if h.score is not None] for one in file.lists]
-    scores = np.array([score for one in lists for score in one])
+    lists = [[h.score for h in nbest.hypotheses if h.score is not None] for nbest in file.lists]
+    scores = np.array([score for scores_of_list in lists for score in scores_of_list])
     if chosen.has_known_scores or not len(scores):
         return
     if chosen.score_kind == "cost":
@@ -51,7 +51,7 @@ def score_notes(file: NBestFile, use: Mapping[str, str] = FLAGS) -> Iterator[str
                 f"{use['log_probability']}"
             )
         return
-    different = [one for one in lists if len(set(one)) > 1]
+    different = [scores_of_list for scores_of_list in lists if len(set(scores_of_list)) > 1]
     sizes = [
         len(scores_of_list)
         for scores_of_list in different
@@ -82,7 +82,7 @@ def feature_notes(file: NBestFile, others: Sequence[NBestFile] = ()) -> Iterator
     `others` are files that must have the same features, such as the dev and the test file. Without
     scores the order of the hypotheses counts; a confidence may contradict it.
     """
-    hypotheses = [h for one in file.lists for h in one.hypotheses]
+    hypotheses = [h for nbest in file.lists for h in nbest.hypotheses]
     counts = Counter(name for h in hypotheses for name in h.features)
     for name, count in sorted(counts.items()):
         if count < len(hypotheses):
@@ -91,14 +91,15 @@ def feature_notes(file: NBestFile, others: Sequence[NBestFile] = ()) -> Iterator
                 "hypotheses have it"
             )
             continue
-        if not all(name in h.features for one in others for x in one.lists for h in x.hypotheses):
+        lists = [nbest for other_file in others for nbest in other_file.lists]
+        if not all(name in h.features for nbest in lists for h in nbest.hypotheses):
             yield f"the feature {name} is left out: the other file does not have it"
         best, use = (max, "") if _HIGHER_IS_BETTER.search(name) else (None, "")
         if _LOWER_IS_BETTER.search(name):
             best, use = min, f" and {FLAGS['cost']}"
         if best and hypotheses[0].score is None:
-            lists = [[h.features[name] for h in one.hypotheses] for one in file.lists]
-            worse = sum(one[0] != best(one) for one in lists if one)
+            lists = [[h.features[name] for h in nbest.hypotheses] for nbest in file.lists]
+            worse = sum(values[0] != best(values) for values in lists if values)
             if worse > (1 - NEARLY_ALL) * len(lists):
                 yield (
                     f"the order of the hypotheses is used, not {name}, but in {worse:,} of "
@@ -109,18 +110,20 @@ def feature_notes(file: NBestFile, others: Sequence[NBestFile] = ()) -> Iterator
 
 def mixture_notes(file: NBestFile) -> Iterator[str]:
     """Yields notes if lists mix utterances, or if references may belong to other lists."""
-    mixed, several, strange, measured = [], 0, [], 0
-    for one in file.lists:
-        first, *others = [h.text for h in one.hypotheses if len(h.text) > 1] or [""]
-        others = others[:: 1 + len(others) // _COMPARED]
-        far = sum(have_little_in_common(first, text) for text in others)
-        several += bool(others)
-        mixed += [one] if others and far >= _MANY_TEXTS * len(others) else []
-        if one.reference and one.hypotheses:
+    mixed, strange = [], []
+    several = measured = 0  # lists with several texts, and lists with a reference
+    for nbest in file.lists:
+        first, *later = [h.text for h in nbest.hypotheses if len(h.text) > 1] or [""]
+        later = later[:: 1 + len(later) // _COMPARED]
+        if later:
+            several += 1
+            far = sum(have_little_in_common(first, text) for text in later)
+            mixed += [nbest] if far >= _MANY_TEXTS * len(later) else []
+        if nbest.reference and nbest.hypotheses:
             measured += 1
-            texts = [h.text for h in one.hypotheses[:3]]
-            is_strange = all(have_little_in_common(one.reference, text) for text in texts)
-            strange += [one] if is_strange else []
+            texts = [h.text for h in nbest.hypotheses[:3]]
+            is_strange = all(have_little_in_common(nbest.reference, text) for text in texts)
+            strange += [nbest] if is_strange else []
     if len(mixed) > _MANY_LISTS * several:
         yield (
             f"the texts of {len(mixed):,} of {several:,} lists have little in common, like those "
@@ -136,7 +139,7 @@ def mixture_notes(file: NBestFile) -> Iterator[str]:
 
 def text_notes(file: NBestFile) -> Iterator[str]:
     """Yields a note if the texts are numbers of words."""
-    texts = [h.text for one in file.lists for h in one.hypotheses if h.text.strip()]
+    texts = [h.text for nbest in file.lists for h in nbest.hypotheses if h.text.strip()]
     numbers = [text.split() for text in texts if re.fullmatch(r"[\d\s]+", text)]
     if len(numbers) >= NEARLY_ALL * len(texts) and any(
         int(word[:9]) > 99 for text in numbers for word in text
@@ -161,10 +164,10 @@ def bleu_notes(file: NBestFile, tokenize: str) -> Iterator[str]:
     if tokenize not in ("char", "zh"):
         yield from blank_notes(file, "--bleu_tokenize=zh or char counts characters")
     for name, texts in _texts(file).items():
-        found = [text for text in texts if _DETACHED.search(text)]
-        if tokenize != "none" and len(found) > sum(map(bool, map(_ATTACHED.search, texts))):
+        detached = [text for text in texts if _DETACHED.search(text)]
+        if tokenize != "none" and len(detached) > sum(map(bool, map(_ATTACHED.search, texts))):
             yield (
-                f"the {name} look tokenised, first {shown(found[0])}; if all texts are, use "
+                f"the {name} look tokenised, first {shown(detached[0])}; if all texts are, use "
                 "--bleu_tokenize=none, else detokenise them"
             )
             return
@@ -173,6 +176,6 @@ def bleu_notes(file: NBestFile, tokenize: str) -> Iterator[str]:
 def _texts(file):
     """The texts of hypotheses and of references that are not empty."""
     return {
-        "hypotheses": [h.text for one in file.lists for h in one.hypotheses if h.text],
-        "references": [one.reference for one in file.lists if one.reference],
+        "hypotheses": [h.text for nbest in file.lists for h in nbest.hypotheses if h.text],
+        "references": [nbest.reference for nbest in file.lists if nbest.reference],
     }

@@ -48,9 +48,9 @@ def collect_groups(
     for utterance_id, group in itertools.groupby(parsed(), key=lambda row: row[1]):
         numbers, _, hypotheses = zip(*group, strict=True)
         with located(f"list {shown(utterance_id)}", numbers[0]):
-            reference, *others = map(reference_of, hypotheses)
-            if any(one not in (reference, "", None) for one in others):
-                raise InputError(f"expected one reference, got {shown([reference, *others])}")
+            reference, *later = map(reference_of, hypotheses)
+            if any(text not in (reference, "", None) for text in later):
+                raise InputError(f"expected one reference, got {shown([reference, *later])}")
             collector.add(utterance_id, order(hypotheses), reference)
 
 
@@ -71,7 +71,7 @@ def doubt_of_groups(texts: Mapping[str, Sequence[str]], format_name: str) -> str
 
     Each id has one text, or its texts are not similar.
     """
-    several = [one for one in texts.values() if len(one) > 1]
+    several = [of_id for of_id in texts.values() if len(of_id) > 1]
     doubt = "each id has one hypothesis" if len(texts) > 1 and not several else None
     if _mean_similarity(several) < _SIMILAR:
         doubt = "the texts of an id have little in common, like those of different utterances"
@@ -85,9 +85,9 @@ def doubt_of_size(texts: Sequence[str], size: int, format_name: str) -> str | No
     and the first of the next are not.
     """
     near = {
-        i: _likeness(one, other)
-        for i, (one, other) in enumerate(itertools.pairwise(texts[:_MOST]))
-        if min(len(one), len(other)) >= _FEW
+        i: _likeness(text, following)
+        for i, (text, following) in enumerate(itertools.pairwise(texts[:_MOST]))
+        if min(len(text), len(following)) >= _FEW
     }
 
     def separation(size):
@@ -101,7 +101,7 @@ def doubt_of_size(texts: Sequence[str], size: int, format_name: str) -> str | No
 
     if size == len(texts):
         return doubt_of_groups({"": texts[:_MOST]}, format_name)
-    sizes = [one for one in range(2, len(texts) // 2 + 1) if len(texts) % one == 0]
+    sizes = [number for number in range(2, len(texts) // 2 + 1) if len(texts) % number == 0]
     best = max(sizes, key=separation, default=size)
     if separation(best) <= 1.5 * separation(size):
         return None
@@ -111,32 +111,40 @@ def doubt_of_size(texts: Sequence[str], size: int, format_name: str) -> str | No
     )
 
 
-def have_little_in_common(one: str, other: str) -> bool:
+def have_little_in_common(text: str, other: str) -> bool:
     """Whether two texts share few pairs of characters, as a part and its whole do not.
 
     Texts of few characters say nothing.
     """
-    if min(len(one), len(other)) < _SHORT:
+    if min(len(text), len(other)) < _SHORT:
         return False
-    pairs, others = _pairs(one.casefold()), _pairs(other.casefold())
-    return (pairs & others).total() < _SHARED * min(pairs.total(), others.total())
+    text, other = text.casefold(), other.casefold()
+    needed = _SHARED * (1 + min(len(text), len(other)))  # of the pairs of the shorter text
+    if len(_distinct_pairs(text) & _distinct_pairs(other)) >= needed:
+        return False  # counting each pair takes four times as long
+    return (_pairs(text) & _pairs(other)).total() < needed
 
 
 def _mean_similarity(lists: Iterable[Sequence[str]]) -> float:
     """The mean similarity of texts to the first one of their list, without short texts."""
     values = []
     for texts in lists:
-        first, *others = [text for text in texts if len(text) >= _FEW] or [""]
-        values += [_likeness(first, one) for one in others]
+        first, *later = [text for text in texts if len(text) >= _FEW] or [""]
+        values += [_likeness(first, text) for text in later]
     return sum(values) / len(values) if values else 1.0
 
 
-def _likeness(one: str, other: str) -> float:
+def _likeness(text: str, other: str) -> float:
     """The Dice coefficient of pairs of characters, 0 to 1. It works without blanks, too."""
-    pairs, others = _pairs(one), _pairs(other)
-    return 2 * (pairs & others).total() / (pairs.total() + others.total())
+    pairs, other_pairs = _pairs(text), _pairs(other)
+    return 2 * (pairs & other_pairs).total() / (pairs.total() + other_pairs.total())
 
 
 @functools.lru_cache(8)  # the first text of a list is compared with several
 def _pairs(text):
     return Counter(itertools.pairwise(f" {text} "))
+
+
+@functools.lru_cache(8)
+def _distinct_pairs(text):
+    return set(itertools.pairwise(f" {text} "))

@@ -115,7 +115,7 @@ def _read_whole(chosen, source, collector):
     for number, line in source.rows if not chosen.has_long_lines else ():
         if len(line) > MAX_LINE_BYTES:
             raise InputError(f"a line is longer than {MAX_LINE_BYTES:,} bytes", line=number)
-    if source.rows:
+    if source.head:
         chosen.read(source, collector)
 
 
@@ -201,7 +201,7 @@ def read_head(lines: Iterable[str]) -> list[str]:
 
 
 def _detect(source: Source) -> Format:
-    if not source.rows and not source.folder:
+    if not source.head and not source.folder:
         raise InputError("the file is empty")
     if "".join(source.head).split() in (["[]"], ["{}"], ["[", "]"]):
         raise InputError("the file holds no list")

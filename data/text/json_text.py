@@ -1,5 +1,6 @@
 """Strict JSON: errors name lines, and no key occurs twice. Records of JSON, and writing."""
 
+import contextlib
 import itertools
 import json
 import re
@@ -34,31 +35,66 @@ def load_json(text: str, first_line: int = 1) -> Any:
         raise InputError(f"malformed JSON: {error}", line=first_line) from None
 
 
-def iter_json(text: str) -> Iterator[tuple[Any, int, bool]]:
-    """Parses JSON values one after another: lines of JSON, one document, or documents in a row.
+class JsonDocument(NamedTuple):
+    """A JSON value of a text.
 
-    Yields:
-        A value, the line on which it starts, and whether it takes several lines.
-
-    Raises:
-        InputError: as `load_json`.
+    Attributes:
+        line: the line on which it starts.
+        is_indented: whether it takes several lines.
     """
-    end, line = _BLANK.match(text).end(), 1
-    line += text.count("\n", 0, end)
-    while end < len(text):
-        start = end
+
+    value: Any
+    line: int
+    is_indented: bool
+
+
+class JsonDocuments:
+    """The JSON values of a text: lines of JSON, one document, or documents in a row.
+
+    Each is parsed when it is first asked for, and kept. Iterating raises InputError at a malformed
+    one, as `load_json` does.
+    """
+
+    def __init__(self, text: str):
+        self._text = text
+        self._parsed: list[JsonDocument] = []
+        self._end, self._line = 0, 1  # of what was parsed, and of the blanks after it
+        self._skip_blanks()
+
+    def __iter__(self) -> Iterator[JsonDocument]:
+        for index in itertools.count():
+            if index == len(self._parsed):
+                if self._end == len(self._text):
+                    return
+                self._parse_next()
+            yield self._parsed[index]
+
+    def only(self) -> Any:
+        """The value of a text that is one document. Raises InputError if it is none."""
+        with contextlib.suppress(InputError):
+            for document in itertools.islice(self, 1):
+                if len(self._parsed) == 1 and self._end == len(self._text):
+                    return document.value
+        return load_json(self._text)
+
+    def _parse_next(self):
+        text, start = self._text, self._end
         try:
             value, end = _DECODER.raw_decode(text, start)
         except (_DuplicateKeyError, ValueError, RecursionError):
             following = text.find("\n{", start + 1) if text[start] == "{" else -1
-            load_json(text[start : following if following > 0 else None], line)  # raises
-            load_json(text[start:], line)
+            load_json(text[start : following if following > 0 else None], self._line)  # raises
+            load_json(text[start:], self._line)
             raise AssertionError("the same text was malformed before") from None
-        lines = text.count("\n", start, end)
-        yield value, line, bool(lines)
-        after = _BLANK.match(text, end).end()
-        line += lines + text.count("\n", end, after)
-        end = after
+        line_ends = text.count("\n", start, end)
+        self._parsed.append(JsonDocument(value, self._line, bool(line_ends)))
+        self._end, self._line = end, self._line + line_ends
+        self._skip_blanks()
+
+    def _skip_blanks(self):
+        end = _BLANK.match(self._text, self._end).end()
+        self._line += self._text.count("\n", self._end, end)
+        self._end = end
 
 
 def quoted(key: str) -> str:
@@ -96,15 +132,15 @@ class Place(NamedTuple):
     is_indented: bool
 
 
-def iter_records(text: str) -> Iterator[tuple[Any, int, Place]]:
-    """Parses records: JSON values one after another (see `iter_json`), or arrays of them.
+def iter_records(documents: Iterable[JsonDocument]) -> Iterator[tuple[Any, int, Place]]:
+    """Yields the records of JSON documents: their values, or those of arrays.
 
     Yields:
         A record, the line on which its document starts, and its place.
     """
-    for number, (document, line, is_indented) in enumerate(iter_json(text)):
-        is_array = isinstance(document, list)
-        for index, record in enumerate(document if is_array else [document]):
+    for number, (value, line, is_indented) in enumerate(documents):
+        is_array = isinstance(value, list)
+        for index, record in enumerate(value if is_array else [value]):
             yield record, line, Place(number, index if is_array else None, is_indented)
 
 
@@ -113,8 +149,8 @@ def dump_records(records: Iterable[tuple[Any, Place]], stream: TextIO) -> None:
     for (_, is_array, is_indented), group in itertools.groupby(
         records, lambda row: (row[1].document, row[1].index is not None, row[1].is_indented)
     ):
-        made = [record for record, _ in group]
-        for document in [made] if is_array else made:
+        values = [record for record, _ in group]
+        for document in [values] if is_array else values:
             dump_json(document, stream, 1 if is_indented else None)
 
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, TextIO
 from tta.data.nbest.formats.documents.table import layout_format_of
 from tta.data.nbest.formats.documents.times import TimedWord
 from tta.data.nbest.lists import Hypothesis, ListCollector, NBestList
-from tta.data.text.json_text import iter_json
+from tta.data.text.json_text import JsonDocuments
 from tta.errors import InputError, shown
 
 HEAD_ROWS = 20  # the number of rows from which a format is detected
@@ -45,12 +45,18 @@ class Source:
     @functools.cached_property
     def head(self) -> list[str]:
         """The first lines that are not blank, enough to detect the format."""
-        return [line for _, line in self.rows[:HEAD_ROWS]]
+        filled = (line for line in self.lines if line.strip(" "))
+        return list(itertools.islice(filled, HEAD_ROWS))
 
-    @property
+    @functools.cached_property
     def start(self) -> str:
         """The first characters from the first row on, enough for a regular expression."""
         return "\n".join(line[:100_000] for line in self.head)[:100_000]
+
+    @functools.cached_property
+    def documents(self) -> JsonDocuments:
+        """The JSON documents of the lines. Reading takes those that detection has parsed."""
+        return JsonDocuments(self.text)
 
     @functools.cached_property
     def values(self) -> list[Any]:
@@ -58,13 +64,13 @@ class Source:
 
         There are at most `HEAD_ROWS`, and none after malformed JSON.
         """
-        found: list[Any] = []
+        values: list[Any] = []
         with contextlib.suppress(InputError):
-            for value, _, _ in itertools.islice(iter_json(self.text), HEAD_ROWS):
-                if isinstance(value, list) and not found:
-                    return value[:HEAD_ROWS]
-                found.append(value)
-        return found
+            for document in itertools.islice(self.documents, HEAD_ROWS):
+                if isinstance(document.value, list) and not values:
+                    return document.value[:HEAD_ROWS]
+                values.append(document.value)
+        return values
 
     @functools.cached_property
     def layouts(self) -> set[str]:

@@ -4,9 +4,18 @@ import csv
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
-from tta.data.nbest.fields import TRANSCRIPTS, check_origin, id_of, ranked, read_scores, row_keys
+from tta.data.nbest.fields import (
+    TRANSCRIPTS,
+    check_origin,
+    id_of,
+    kind_of,
+    ranked,
+    read_scores,
+    row_keys,
+    score_fields,
+)
 from tta.data.nbest.formats.base import Format, Source
-from tta.data.nbest.lists import Hypothesis, ListCollector
+from tta.data.nbest.lists import Hypothesis, ListCollector, holds_references
 from tta.data.nbest.rows import check_fields, collect_groups, doubt_of_groups
 from tta.data.text.json_text import Place, dump_records, iter_records
 from tta.data.text.tables import is_number, split_row
@@ -37,7 +46,7 @@ class NamedRowsFormat(Format):
     def doubt(self, source):
         collector = ListCollector()
         self.read(source, collector)
-        groups = {one.utterance_id: [h.text for h in one.hypotheses] for one in collector.lists}
+        groups = {x.utterance_id: [h.text for h in x.hypotheses] for x in collector.lists}
         return None if collector.has_scores else doubt_of_groups(groups, self.name)
 
     def read(self, source, collector):
@@ -48,7 +57,8 @@ class NamedRowsFormat(Format):
             utterance_id, is_recording = id_of(fields, fields[keys["id"]])
             if is_recording:
                 check_origin(fields, utterance_id, seen)
-            score, features = read_scores(fields, collector, (keys.get("score", "score"),))
+            names = score_fields(kind_of(fields), (keys.get("score", "score"),))
+            score, features = read_scores(fields, names, collector)
             text = fields[keys["text"]]
             return str(utterance_id), Hypothesis(text, score, {self.name: row}, features)
 
@@ -57,9 +67,9 @@ class NamedRowsFormat(Format):
             return row["fields"].get(row["keys"].get("reference"))
 
         def order(hypotheses):
-            rows = [self.extra_of(one) for one in hypotheses]
-            used = set(rows[0]["keys"].values())
-            fields = [{k: v for k, v in row["fields"].items() if k not in used} for row in rows]
+            rows = [self.extra_of(hypothesis) for hypothesis in hypotheses]
+            keys = set(rows[0]["keys"].values())
+            fields = [{k: v for k, v in row["fields"].items() if k not in keys} for row in rows]
             return ranked(hypotheses, fields)
 
         collect_groups(self.rows(source), parse, collector, reference_of, order)
@@ -67,22 +77,26 @@ class NamedRowsFormat(Format):
 
     def _check_text(self, collector):
         """Refuses a field such as `text` that may be the reference."""
-        lists = [one.hypotheses for one in collector.lists]
+        lists = [nbest.hypotheses for nbest in collector.lists]
         row = self.extra_of(lists[0][0]) if lists else {"keys": {"reference": ""}}
         keys, text = row["keys"], row["keys"].get("text")
         if text not in TRANSCRIPTS or "reference" in keys:
             return
-        others = [name for name in TRANSCRIPTS if name != text and name in row["fields"]]
-        lists = [one for one in lists if len(one) > 1]
-        if lists and all(len({h.text for h in one}) == 1 for one in lists):
+        hypotheses = [name for name in TRANSCRIPTS if name != text and name in row["fields"]]
+        lists = [of_list for of_list in lists if len(of_list) > 1]
+        if lists and all(len({h.text for h in of_list}) == 1 for of_list in lists):
             for name in [n for n in row["fields"] if n not in keys.values()]:
-                cells = [[str(self.extra_of(h)["fields"].get(name)) for h in one] for one in lists]
-                if any(len(set(one)) > 1 for one in cells):
-                    others += [] if all(is_number(c) for one in cells for c in one) else [name]
-        if others:
+                cells = [
+                    [str(self.extra_of(h)["fields"].get(name)) for h in of_list]
+                    for of_list in lists
+                ]
+                are_numbers = all(is_number(cell) for of_list in cells for cell in of_list)
+                if not are_numbers and any(len(set(of_list)) > 1 for of_list in cells):
+                    hypotheses.append(name)
+        if hypotheses:
             raise InputError(
-                f"{text} may be the hypothesis, or the reference of {shown(others[0])}: name them "
-                "hypothesis and reference"
+                f"{text} may be the hypothesis, or the reference of {shown(hypotheses[0])}: name "
+                "them hypothesis and reference"
             )
 
 
@@ -173,11 +187,11 @@ class JsonRowsFormat(NamedRowsFormat):
     layout = 'one hypothesis per line, {"id", "text", "score"}'
 
     def matches(self, source):
-        ids = [_id(one) for one in source.values]
+        ids = [_id(row) for row in source.values]
         return None not in ids and len(set(ids)) < len(ids)
 
     def rows(self, source):
-        for row, line, place in iter_records(source.text):
+        for row, line, place in iter_records(source.documents):
             if _id(row) is None:
                 raise InputError(f"expected {self.layout}, got {shown(row)}", line=line)
             yield line, {"fields": row, "keys": row_keys(row), "place": place}
@@ -192,8 +206,10 @@ class JsonRowsFormat(NamedRowsFormat):
                 row[keys.get("text", "text")] = hypothesis.text
                 if hypothesis.score is not None:
                     row[keys.get("score", "score")] = float(hypothesis.score)
-                if nbest.reference is not None and not nbest.more_references:
-                    row[keys.get("reference", "reference")] = nbest.reference
+                name = keys.get("reference", "reference")
+                is_written = holds_references(row.get(name), nbest) or nbest.more_references
+                if nbest.reference is not None and not is_written:
+                    row[name] = nbest.reference
                 rows.append((row, extra.get("place", Place(0, None, False))))
         dump_records(rows, stream)
 
@@ -202,8 +218,8 @@ def _id(row):
     """The id of a row of JSON; None if it is no hypothesis with an id."""
     if not isinstance(row, dict) or not isinstance(row.get(row_keys(row).get("text")), str):
         return None
-    found, _ = id_of(row)
-    return str(found) if type(found) in (str, int) else None
+    utterance_id, _ = id_of(row)
+    return str(utterance_id) if type(utterance_id) in (str, int) else None
 
 
 def _names(header: Sequence[str]) -> list[str]:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.data.nbest.test_files import write, written  # noqa: F401
 from tta.data.nbest.files import read_nbest
-from tta.data.nbest.reference_files import read_references
+from tta.data.nbest.references.files import read_references
 from tta.errors import InputError
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.data.nbest.test_files import nbest, write, written  # noqa: F401
 from tta.data.nbest.fields import id_of
 from tta.data.nbest.files import read_nbest, write_nbest
-from tta.data.nbest.reference_files import read_references
+from tta.data.nbest.references.files import read_references
 from tta.errors import InputError
 
 IDS = [
@@ -199,6 +199,14 @@ SEVERAL = [
     ("ref", ["a cat"], ("a cat", ())),
     ("references", "a cat", ("a cat", ())),
     ("references", [], (None, ())),
+    ("references", ["", "a cat", "the cat", " "], ("a cat", ("the cat",))),  # blank ones are none
+    ("references", ["", ""], ("", ())),
+    ("refs", ["a cat", "the cat"], ("a cat", ("the cat",))),
+    ("groundTruths", ["a cat", "the cat"], ("a cat", ("the cat",))),
+    ("gold_references", ["a cat", "the cat"], ("a cat", ("the cat",))),
+    ("ref-transcripts", ["a cat"], ("a cat", ())),
+    ("targets", [1, 2], (None, ())),  # no texts
+    ("prefs", ["a cat", "the cat"], (None, ())),
     ("references", ["\u2581a \u2581c at", "\u2581the \u2581c at"], ("a cat", ("the cat",))),
 ]
 

@@ -1,8 +1,10 @@
 """Reference files: by id, by line number or in order, and references that do not match."""
 
+import json
+
 import pytest
 
-from tta.data.nbest.reference_files import read_references
+from tta.data.nbest.references.files import read_references
 from tta.errors import InputError
 
 
@@ -148,7 +150,11 @@ def test_names_of_files_are_no_ids_of_lists_that_are_numbered(write):
         ('{"duration": 1}', "refs:1: expected an object with a reference", "no text"),
         ('{"text": 1}', "refs:1: expected an object with a reference", "no text"),
         ('{"text": "a"}\n{"text": ', "refs:2: malformed JSON", "cut short"),
-        ('{"id": "u1", "text": "a"}\n{"text": "b"}', "some references have an id", "one id"),
+        (
+            '{"id": "u1", "text": "a"}\n{"text": "b"}',
+            "refs:2: expected an id as in other",
+            "one id",
+        ),
         ("<refset refid='a'></refset>", "expected one reference per list, got 0", "empty"),
         (
             '<refset refid="a"><seg>a</seg></refset><refset refid="b"><seg>a</seg></refset>',
@@ -327,3 +333,31 @@ def test_references_of_some_lists(write, references, why):
 def test_references_of_no_list_are_refused(write):
     with pytest.raises(InputError, match="no list has a reference; the first list is 'u1'"):
         read_references(write("v1 a\nv2 b\nv3 c\nv4 d\nv5 e\n"), ["u1", "u2"], partial=True)
+
+
+# Ids with what separates cells, words or tags elsewhere.
+SIGNS = ["call:1", "a|1", "it's", "a(1", "a;1", "a,1", "stra\u00dfe", '"a"', "{a}", "a b", "a\\b"]
+ENCODED = [
+    (lambda key, text: f"{key} {text}\n", "Kaldi's"),
+    (lambda key, text: f"{key}\t{text}\n", "two columns"),
+    (lambda key, text: '"{}",{}\n'.format(key.replace('"', '""'), text), "csv, in quotes"),
+    (lambda key, text: f"{text} ({key})\n", "trn"),
+    (lambda key, text: json.dumps({"id": key, "text": text}) + "\n", "JSON lines, in ASCII"),
+    (lambda key, text: json.dumps({"utt": {"name": key}, "text": text}) + "\n", "any field"),
+]
+CANNOT_HOLD = {"trn": ("a(1", "a b"), "Kaldi's": ("a b",)}
+CASES = [(*row, key) for row in ENCODED for key in SIGNS if key not in CANNOT_HOLD.get(row[1], ())]
+
+
+@pytest.mark.parametrize(("line", "why", "key"), CASES)
+def test_ids_of_some_lists_may_have_any_sign(write, line, why, key):
+    text = line(key, "a cat") + line("p:3", "the dog") + line("other", "no list has it")
+    lists = ["p1", "p2", key, "p:3", "p5", "p6", "p7"]
+    expected = [None, None, "a cat", "the dog", None, None, None]
+    assert read_references(write(text), lists, partial=True) == expected, why
+
+
+def test_an_object_of_some_ids_may_have_any_sign(write):
+    text = json.dumps({key: f"text {i}" for i, key in enumerate(SIGNS)})
+    expected = [None, *(f"text {i}" for i in range(len(SIGNS)))]
+    assert read_references(write(text), ["none", *SIGNS], partial=True) == expected

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from tta.data.nbest.files import read_nbest
+from tta.data.text import json_text
 from tta.errors import InputError
 
 SEGMENT = {"id": 0, "start": 0.0, "end": 2.0, "text": " the cat", "tokens": [1], "avg_logprob": -1}
@@ -92,6 +93,23 @@ def test_several_reference_files(tmp_path):
     assert [(x.reference, x.more_references) for x in lists] == [("a b", ("b",)), ("c", ("d",))]
 
 
+@pytest.mark.parametrize(
+    ("files", "expected", "why"),
+    [
+        (["a\nb\n", "\nc\n"], [("a", ()), ("b", ("c",))], "a blank second one is none"),
+        (["\nb\n", "a\nb\n"], [("a", ()), ("b", ())], "a blank first one, and equal ones"),
+        (["\nb\n", " \nc\n"], [("", ()), ("b", ("c",))], "all are blank: an empty reference"),
+    ],
+)
+def test_a_blank_line_is_no_further_reference(tmp_path, files, expected, why):
+    (tmp_path / "in").write_text("u1 ||| a ||| -1\nu2 ||| c ||| -1\n")
+    paths = [tmp_path / str(i) for i in range(len(files))]
+    for path, text in zip(paths, files, strict=True):
+        path.write_text(text)
+    lists = read_nbest(tmp_path / "in", "moses", paths).lists
+    assert [(x.reference, x.more_references) for x in lists] == expected, why
+
+
 def test_some_lists_of_a_file_have_a_reference(tmp_path):
     rows = [{"id": "u1", "hypotheses": ["a"]}, {"id": "u2", "hypotheses": ["b"], "reference": "b"}]
     (tmp_path / "in").write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -99,3 +117,18 @@ def test_some_lists_of_a_file_have_a_reference(tmp_path):
     assert [one.reference for one in found] == [None, "b"]
     with pytest.raises(InputError, match="has a reference, but the lists before it have none"):
         read_nbest(tmp_path / "in")
+
+
+def test_detection_and_reading_parse_a_document_once(tmp_path, monkeypatch):
+    lists = {f"u{i}": {"hyp_1": {"text": "a", "score": -1}} for i in range(30)}
+    (tmp_path / "in").write_text(json.dumps(lists, indent=1))
+    objects = []
+
+    def count(pairs):
+        objects.append(pairs)
+        return dict(pairs)
+
+    monkeypatch.setattr(json_text, "_unique_keys", count)
+    monkeypatch.setattr(json_text, "_DECODER", json.JSONDecoder(object_pairs_hook=count))
+    assert len(read_nbest(tmp_path / "in").lists) == 30
+    assert len(objects) == 1 + 2 * 30, "the document, and each list with its hypothesis"

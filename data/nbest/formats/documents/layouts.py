@@ -1,5 +1,6 @@
 """How a list stands in JSON. A layout reads hypotheses as rows, their fields by name, and back."""
 
+import functools
 import itertools
 import math
 import re
@@ -7,7 +8,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tta.data.nbest.fields import HYPOTHESES, PARTS, SCORES, TRANSCRIPTS, named, score_key
+from tta.data.nbest.fields import (
+    HYPOTHESES,
+    PARTS,
+    SCORES,
+    TRANSCRIPTS,
+    RowKind,
+    named,
+    reference_name,
+    score_key,
+)
 from tta.data.text.json_text import expect
 from tta.errors import InputError, shown
 
@@ -57,7 +67,10 @@ class Layout:
 
     def rows(self, item: Row) -> list[Row] | None:
         """The hypotheses of an object, or None if it is no list of this layout."""
-        entries = self.entries(item)
+        return self.rows_of(item, self.entries(item))
+
+    def rows_of(self, item: Row, entries: Any) -> list[Row] | None:
+        """The rows of an object whose `entries` are these, or None as in `rows`."""
         rows: list[Any] = list(map(self.row, entries)) if isinstance(entries, list) else [None]
         if not all(isinstance(row, dict) for row in rows):
             return None
@@ -65,8 +78,8 @@ class Layout:
         if any(entries) and not is_ours:  # tools leave out empty texts
             return None
         # Confidences of 0, if only the first hypothesis has another, are not set.
-        first, *others = [row.get("confidence") for row in rows] or [None]
-        if first and not any(others):
+        first, *later = [row.get("confidence") for row in rows] or [None]
+        if first and not any(later):
             rows[1:] = [{k: v for k, v in row.items() if k != "confidence"} for row in rows[1:]]
         return rows
 
@@ -98,10 +111,11 @@ class Layout:
 
     def holders(self, item: Row, record: Row) -> tuple[list[Row], Any]:
         """The objects that have the reference, and its key in them; None if none has."""
-        for one in (item, record):
-            values = [key for key, value in one.items() if value is not None]
-            if (key := named(values, self.references)) is not None:
-                return [one], key
+        for holder in (item, record):
+            fields = {key: value for key, value in holder.items() if value is not None}
+            fields.pop(self.array, None)
+            if (key := reference_name(fields, self.references)) is not None:
+                return [holder], key
         return [record], None
 
 
@@ -143,12 +157,14 @@ def _total(choice: Row) -> Row:
 
     What has no sum stays as it is, and is refused as a score.
     """
-    found = choice.get("logprobs")
-    found = found if isinstance(found, dict) else {}
-    tokens = found.get("token_logprobs") or found.get("content") or []
+    logprobs = choice.get("logprobs")
+    logprobs = logprobs if isinstance(logprobs, dict) else {}
+    tokens = logprobs.get("token_logprobs") or logprobs.get("content") or []
     if not isinstance(tokens, list):
         return {"logprob": [tokens]}
-    values: list[Any] = [one.get("logprob") if isinstance(one, dict) else one for one in tokens]
+    values: list[Any] = [
+        token.get("logprob") if isinstance(token, dict) else token for token in tokens
+    ]
     if not values or any(type(value) not in (int, float) for value in values):
         return {}
     try:
@@ -167,8 +183,9 @@ class Outputs(Layout):
             expect(expect(output, dict, "an output").get("rec_text"), str, '"rec_text"')
         references = [output.get("text") for output in entries]
         targets = {str(output.get("name", "")).partition("[")[0] for output in entries} - {""}
-        several = [one for one in references[1:] if one and one != references[0]]
-        if len(targets) > 1 or (several and references != [one["rec_text"] for one in entries]):
+        several = [text for text in references[1:] if text and text != references[0]]
+        texts = [output["rec_text"] for output in entries]
+        if len(targets) > 1 or (several and references != texts):
             rule = "expected hypotheses of one target with one reference, such as one speaker"
             raise InputError(f"{rule}, got {shown(sorted(targets))}, {shown(references)}")
 
@@ -191,29 +208,29 @@ class Numbered(Layout):
         return [item[key] for key in self.labels(item)]
 
     def check(self, item, entries):
-        numbers = [int(key[4:]) for key in self.labels(item)]
-        for number, following in itertools.pairwise(numbers):
-            if number == following:
-                raise InputError(f"duplicate hypothesis number {number}")
-        others = [key for key in item if not _NUMBERED.fullmatch(key)]
-        for key in others:
+        numbers = [int(key[4:]) for key in item if _NUMBERED.fullmatch(key)]
+        if len(set(numbers)) < len(numbers):
+            number = min(number for number in numbers if numbers.count(number) > 1)
+            raise InputError(f"duplicate hypothesis number {number}")
+        keys = [key for key in item if not _NUMBERED.fullmatch(key)]
+        for key in keys:
             if isinstance(item[key], dict) and "text" in item[key]:
                 raise InputError(f"a hypothesis is called hyp_N, got {shown(key)}")
-        if {*others} - {*self.references} and not numbers:
-            raise InputError(f'expected keys "hyp_1", "hyp_2" ..., got {shown(others)}')
+        if {*keys} - {*self.references} and not numbers:
+            raise InputError(f'expected keys "hyp_1", "hyp_2" ..., got {shown(keys)}')
 
-    def rows(self, item):
-        return self.entries(item)
+    def rows_of(self, item, entries):
+        return entries
 
     def names(self, rows, entries):
         return None, SCORES
 
     def put(self, item, rows, entries):
         numbered = {f"hyp_{number}": row for number, row in enumerate(rows, 1)}
-        others = {key: value for key, value in item.items() if not _NUMBERED.fullmatch(key)}
-        references = {key: others.pop(key) for key in self.references if key in others}
+        fields = {key: value for key, value in item.items() if not _NUMBERED.fullmatch(key)}
+        references = {key: fields.pop(key) for key in self.references if key in fields}
         item.clear()
-        item |= numbered | others | references
+        item |= numbered | fields | references
 
 
 @dataclass(frozen=True)
@@ -234,13 +251,13 @@ class Lists(Layout):
     is_stripped = False
 
     def entries(self, item) -> Any:
-        first, others = item.get(self.array), item.get(self.others, [])
+        first, later = item.get(self.array), item.get(self.others, [])
         if not self.others or isinstance(first, list):
             return first
-        if isinstance(others, str):
+        if isinstance(later, str):
             rule = f'expected "{self.others}" as an array of hypotheses, got one text, which may be'
-            raise InputError(f"{rule} several: {shown(others)}")
-        return [first, *expect(others, list, f'"{self.others}"')]
+            raise InputError(f"{rule} several: {shown(later)}")
+        return [first, *expect(later, list, f'"{self.others}"')]
 
     def check(self, item, entries):
         texts, key = list(map(is_text, entries)), score_key(item, self.scores)
@@ -255,8 +272,7 @@ class Lists(Layout):
         for entry in entries if arrays and not any(texts) else ():
             expect(entry, str, f'a hypothesis beside "{arrays[0]}"')
 
-    def rows(self, item):
-        entries = self.entries(item)
+    def rows_of(self, item, entries):
         if not all(map(is_text, entries)):
             return list(map(self.row, entries))
         beside = columns(item, len(entries)) | {self.array: entries}
@@ -307,10 +323,9 @@ class Translations(Lists):
 
     is_stripped = True
 
-    def rows(self, item):
-        texts = item.get(self.array)
-        is_ours = isinstance(texts, list) and all(isinstance(text, str) for text in texts)
-        rows: Any = super().rows(item) if is_ours and "scores" in item else None
+    def rows_of(self, item, entries):
+        is_ours = isinstance(entries, list) and all(isinstance(text, str) for text in entries)
+        rows: Any = super().rows_of(item, entries) if is_ours and "scores" in item else None
         for row in rows or ():
             if isinstance(row.get("scores"), list) and row["scores"]:
                 row["scores"], *row["more"] = row["scores"]
@@ -325,17 +340,22 @@ class Translations(Lists):
         super().put(item, rows, entries)
 
 
-def text_key(row: Row) -> str:
-    """The key of the text of a hypothesis whose keys have any names."""
-    expect(row, dict, "a hypothesis")
-    names = (*HYPOTHESES, *TRANSCRIPTS)
-    key = named([k for k, v in row.items() if isinstance(v, str)], names) or named(row, names)
+def text_key(row: Row, kind: RowKind) -> str:
+    """The key of the text of a hypothesis whose keys have any names; `kind` is its `kind_of`."""
+    key = _text_key(kind)
     if key is None:
         raise InputError(f'a hypothesis has no "text": {shown(row)}')
-    if isinstance(row.get("text"), str) and row["text"] != row[key]:
+    if key != "text" and isinstance(row.get("text"), str) and row["text"] != row[key]:
         rule = f'"text" may be the hypothesis, or the reference of "{key}": keep one of them'
         raise InputError(rule)
     return key
+
+
+@functools.lru_cache(1000)
+def _text_key(kind: RowKind) -> str | None:
+    names = (*HYPOTHESES, *TRANSCRIPTS)
+    texts = [field for field, value_type in zip(*kind, strict=True) if value_type is str]
+    return named(texts, names) or named(kind.fields, names)
 
 
 def is_text(value: Any) -> bool:

@@ -3,6 +3,7 @@
 docs/nbest.md names the tools, and the sources in which their layouts were checked.
 """
 
+import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -16,6 +17,7 @@ from tta.errors import InputError, shown
 KeyPath = tuple[str | int, ...]
 
 MAX_DEPTH = 20  # of a list in a record
+_FIRST_ENTRIES = 20  # of an object of lists by id
 # Values of these keys say that a result is not the last one for its audio.
 _INTERIM = {"isFinal": False, "is_final": False, "final": False, "IsPartial": True}
 # Scores of Hugging Face's `generate`, whose texts have no name of their own.
@@ -112,16 +114,35 @@ def _generated(item, layout):
 
 def layout_format_of(record: Any) -> str | None:
     """The name of the format with lists anywhere in a record whose lists it has, or None."""
-    record = record if isinstance(record, dict) else {}
-    arrays = [record.get(name) for name in ("hypotheses", "nbest", "hyps")]
-    for one in (one for array in arrays if isinstance(array, list) for one in array):
-        if isinstance(one, str) or (isinstance(one, dict) and "text" in one):
-            return None  # of the format jsonl
+    if not isinstance(record, dict) or _has_array_of_lists(record) or _has_lists_by_id(record):
+        return None
     for name, tool in TOOLS.items():
         lists = find_lists(record, tool.layouts) if tool.anywhere else ()
         if any(layout.entries(value_at(record, path)) for path, layout in lists):
             return name
     return None
+
+
+def _has_array_of_lists(record):
+    """Whether a record is one of the format jsonl."""
+    for name in ("hypotheses", "nbest", "hyps"):
+        array = record.get(name)
+        for entry in array if isinstance(array, list) else ():
+            if isinstance(entry, str) or (isinstance(entry, dict) and "text" in entry):
+                return True
+    return False
+
+
+def _has_lists_by_id(record):
+    """Whether an object is a whole file of the format espnet1 or dict, by its first entries."""
+    if isinstance(record.get("utts"), dict):
+        return True
+    first = itertools.islice(record.values(), _FIRST_ENTRIES)
+    return any(isinstance(entry, dict) and _has_numbered_key(entry) for entry in first)
+
+
+def _has_numbered_key(entry):
+    return any(key.startswith("hyp_") for key in entry)
 
 
 def value_at(record: Any, path: KeyPath) -> Any:
@@ -136,9 +157,8 @@ def _is_dict(source):
     if not re.match(r'\s*\{\s*(?!"utts"\s*:\s*\{)"(?:[^"\\]|\\.)*"\s*:\s*\{', source.start):
         return False
     objects = [value for value in source.values if isinstance(value, dict)]
-    entries = [entry for value in objects for entry in value.values()]
-    names = [key for entry in entries if isinstance(entry, dict) for key in entry]
-    return not names or any(key.startswith("hyp_") for key in names)
+    entries = [entry for value in objects for entry in value.values() if isinstance(entry, dict)]
+    return not any(entries) or any(map(_has_numbered_key, entries))
 
 
 def _is_jsonl(source):
