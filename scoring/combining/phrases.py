@@ -18,6 +18,7 @@ from rapidfuzz.distance import Levenshtein
 
 from tta.data.nbest.lists import Hypothesis, parse_number
 from tta.data.text.spelling import WITHOUT_BLANKS, plain_texts
+from tta.data.text.words import MARK
 from tta.errors import InputError, located, shown
 from tta.scoring.combining.decision import decide, select
 from tta.scoring.combining.guess import first_pass_unit
@@ -36,7 +37,9 @@ _PRIOR, _PRIOR_OF_ONE = (1.0, 5.0), (0.7, 2.0)
 MAX_FACTOR = 100.0  # of a phrase in a file
 _LETTERS, _CHARACTERS = 5, 2  # that count as a word, for CER and in scripts without blanks
 # What sacrebleu's tokenizers split at, too: signs stand alone.
-_BLEU_UNIT = re.compile(rf"{WITHOUT_BLANKS.pattern}|(?:(?!{WITHOUT_BLANKS.pattern})\w)+|[^\w\s]")
+_BLEU_UNIT = re.compile(
+    rf"{WITHOUT_BLANKS.pattern}{MARK}*|(?:(?!{WITHOUT_BLANKS.pattern})(?:\w|{MARK}))+|[^\w\s]{MARK}*"
+)
 
 
 CANDIDATE = "candidate"  # the key in `Hypothesis.extra`, with the phrase that was put in

@@ -3,13 +3,13 @@
 import itertools
 import math
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tta.data.text.lines import iter_lines
 from tta.data.text.parquet import is_parquet
 from tta.data.text.tables import delimiter_of, table_rows
+from tta.data.text.words import is_punctuation, split_punctuation
 from tta.errors import shown
 from tta.scoring.scorers.config import ScoreConfig
 from tta.scoring.scorers.scorer import Scorer, TokenScores
@@ -86,12 +86,6 @@ def scored_words(
     return [(w, [float(x.sum()) for x in group]) for w, group in zip(words, groups, strict=True)]
 
 
-def split_punctuation(word: str) -> list[str]:
-    """A word without the punctuation before and after it, which are words of their own."""
-    found = re.fullmatch(r"([^\w\s]*)(.*?)([^\w\s]*)", word, re.DOTALL)
-    return [part for part in (found.groups() if found else [word]) if part]
-
-
 def punctuation_notes(lm: Scorer, texts: Sequence[str], scored: Sequence[TokenScores]) -> list[str]:
     """A note on words of which the punctuation carries more than the rest, if there are any."""
     found = []
@@ -100,7 +94,7 @@ def punctuation_notes(lm: Scorer, texts: Sequence[str], scored: Sequence[TokenSc
         pairs = zip(parts, values, strict=True)
         for word in text.split():
             pieces = list(itertools.islice(pairs, len(split_punctuation(word))))
-            marks = [value for part, value in pieces if re.fullmatch(r"[^\w\s]+", part)]
+            marks = [value for part, value in pieces if is_punctuation(part)]
             if len(marks) < len(pieces) and 2 * sum(marks) < sum(value for _, value in pieces):
                 found.append(word)
     rule = f"words whose punctuation carries more than the rest: {len(found):,}, first"
