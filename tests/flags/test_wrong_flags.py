@@ -172,12 +172,6 @@ def test_a_flag_of_one_value_that_is_given_twice_is_one_line(no_model, command, 
     assert ended == (1, "", f"error: {rule}\n")
 
 
-def test_a_flag_of_a_file_of_flags_counts(no_model, tmp_path):
-    (tmp_path / "flags").write_text("--nbest_file=a\n")
-    ended = run_command("tta-rerank", f"--flagfile={tmp_path / 'flags'}", "--nbest_file=b")
-    assert (ended.returncode, ended.stderr.count("\n")) == (1, 1)
-
-
 @pytest.mark.parametrize(
     ("command", "flags"),
     [
