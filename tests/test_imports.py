@@ -22,7 +22,8 @@ HEAVY = ("tensorflow", "tensorflow_text", "keras")
 ORDER = {
     "data": [
         {"text"},
-        {"vocabulary", "nbest"},
+        {"nbest"},
+        {"vocabulary"},
         {"records", "pairs"},
         {"corpus"},
     ],

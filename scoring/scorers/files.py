@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 import tta
+from tta.data.nbest.text_layouts import input_notes
 from tta.data.text.files import STANDARD_STREAM, check_rereadable, file_digest, open_output
 from tta.data.text.lines import (
     GivenTexts,
@@ -169,7 +170,7 @@ def score_file(config: ScoreConfig, model: str | None = None, **load_options: An
                 file.flush()
         texts = [one.text for one in seen]
         found = language_notes(lm, texts) if lm else ()
-        report.notes = [*notes, *reader.notes(), *found]
+        report.notes = [*notes, *input_notes(reader), *found]
         if config.words and _BOTH_SIDES.search(signature):
             report.notes.append("each word is scored given the words on both sides of it")
         if config.words and lm and not config.split_punctuation:
@@ -240,7 +241,7 @@ def calibrate_on_files(config: CalibrateConfig) -> Path:
 
     reader = TextReader(expand_globs(config.input_file))
     texts = sample_lines(reader, NUM_SENTENCES, config.seed)
-    print_notes(reader)
+    print_notes(input_notes(reader))
     return write_light(directory, texts)
 
 
@@ -259,7 +260,7 @@ def fit_pooling_on_files(config: FitPoolingConfig, **load_options: Any) -> Path:
     with open_output(path, config.overwrite, binary=True) as file:
         lm = tta.load(config.model, **load_options)
         texts = sample_lines(reader, NUM_COUNTED, config.seed)
-        print_notes(reader)
+        print_notes(input_notes(reader))
         # The sample partly keeps the order of the text.
         order = np.random.default_rng(config.seed).permutation(len(texts))
         texts = [texts[i] for i in order]
