@@ -23,6 +23,7 @@ from tta.scoring.combining.part import Part
 from tta.scoring.combining.scored_lists import RANK, ListStatistics
 from tta.scoring.combining.systems import WITHOUT_MODEL, Systems
 from tta.scoring.combining.weights import FIRST_PASS
+from tta.scoring.metrics.folding import folding_notes
 from tta.scoring.metrics.metric import load_metric
 from tta.scoring.reports.table import PartReport
 from tta.scoring.reranking.config import RerankConfig
@@ -48,6 +49,10 @@ def find_notes(
     """
     yield from _worse(report, test, list(systems.reranked)[-1])
     yield from _conventions(config, test, files[-1])
+    texts_of_lists = (
+        [*(h.text for h in one.hypotheses), one.reference or ""] for one in test.nbest
+    )
+    yield from folding_notes(config.normalize, texts_of_lists)
     yield from _first_pass(test)
     for part, file in zip(filter(None, (dev, test)), files, strict=True):
         found = [*file.notes, *mixture_notes(file), *text_notes(file), *feature_notes(file, files)]
