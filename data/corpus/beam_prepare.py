@@ -7,8 +7,6 @@ The result for a chunk depends on the seed, its file and its position in the fil
 workers. So each shard always gets the same sentences, but their order in the shard may differ.
 """
 
-import contextlib
-import itertools
 import json
 import shutil
 import tempfile
@@ -38,15 +36,12 @@ from tta.data.corpus.chunks import NO_COUNTS, iter_chunks, prepare_chunk
 from tta.data.corpus.config import CorpusConfig
 from tta.data.corpus.output import check_replaceable, describe, shard_names, write_shard
 from tta.data.corpus.spill import Spill
-from tta.data.nbest.text_layouts import layout_notes
 from tta.data.records.dataset import is_shard_name
-from tta.data.text.lines import iter_lines, print_notes
+from tta.data.text.lines import iter_lines
 from tta.data.vocabulary.load import load_vocabulary, make_tokenizer, reading_of
 from tta.errors import InputError
 
 CHUNKS_PER_FILE = 1 << 32
-# Where notes look for ids and the like: in so many files, and lines of each.
-_HEAD_FILES, _HEAD_LINES = 10, 50
 
 
 def create_tfrecords(config: CorpusConfig, arguments: Sequence[str] = ()) -> dict[str, Any]:
@@ -61,7 +56,6 @@ def create_tfrecords(config: CorpusConfig, arguments: Sequence[str] = ()) -> dic
     `tta.data.corpus.prepare.create_tfrecords`; or the runner is unknown.
     """
     paths = find_files(config.input_file)
-    print_notes(layout_notes(_heads(paths)))
     vocabulary = load_vocabulary(config.tokenizer, config.vocab_file)
     given = config.lower_case, config.strip_accents, config.normalization
     config = replace(config, **reading_of(vocabulary, *given))
@@ -97,14 +91,6 @@ def create_tfrecords(config: CorpusConfig, arguments: Sequence[str] = ()) -> dic
         run_pipeline(build, arguments)
     with open_file(FileSystems.join(output_dir, names.DATASET)) as file:
         return json.load(file)
-
-
-def _heads(paths: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
-    """Yields the path and the first lines of each of the first files."""
-    for path in paths[:_HEAD_FILES]:
-        opened: Any = iter_lines(path, open_file, strip=True, may_be_empty=True)
-        with contextlib.closing(opened) as lines:
-            yield path, [*itertools.islice(lines, _HEAD_LINES)]
 
 
 def read_chunks(

@@ -128,7 +128,9 @@ def write_confidence(
     for one, words in zip(decision.lists.nbest, confidences.words, strict=True):
         if write_row is not None:
             for number, word in enumerate(words, 1):
-                write_row({"id": one.utterance_id, "word_number": number} | word.to_dict())
+                # "" is no word; no rival at all has no probability either.
+                cells = word.to_dict() | ({"rival_probability": None} if word.rival is None else {})
+                write_row({"id": one.utterance_id, "word_number": number} | cells)
             continue
         row = {"id": one.utterance_id, "words": [word.to_dict() for word in words]}
         stream.write(json.dumps(row, ensure_ascii=False) + "\n")

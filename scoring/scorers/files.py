@@ -28,7 +28,7 @@ from tta.data.text.lines import (
     texts_of,
 )
 from tta.data.text.parquet import ParquetWriter, is_parquet
-from tta.data.text.tables import row_writer
+from tta.data.text.tables import delimiter_of, row_writer, write_columns
 from tta.errors import InputError
 from tta.modeling.formats.trained_models import find_directory
 from tta.names import POOLING
@@ -40,7 +40,14 @@ from tta.scoring.scorers.inference.shards import Shard, Shards, shard_writer
 from tta.scoring.scorers.inference.stream import Block, Sentence, read_blocks, score_stream
 from tta.scoring.scorers.inference.unfinished import unfinished
 from tta.scoring.scorers.pooling import fit_pooling
-from tta.scoring.scorers.rows import punctuation_notes, row_maker, scored_words
+from tta.scoring.scorers.rows import (
+    in_unit,
+    is_folder_of_texts,
+    punctuation_notes,
+    row_maker,
+    scored_words,
+)
+from tta.scoring.scorers.scorer import TokenScores
 
 # `fit_pooling_on_files` draws this many sentences, in which pieces are counted; the whitening is
 # fitted on the vectors of pieces of so many of them.
@@ -168,6 +175,8 @@ def score_file(config: ScoreConfig, model: str | None = None, **load_options: An
                 write(row)
             if output_file == STANDARD_STREAM:
                 file.flush()
+        if not report.sentences and shard is None:
+            write_columns(file, output_file, _columns(config, paths))
         texts = [one.text for one in seen]
         found = language_notes(lm, texts) if lm else ()
         report.notes = [*notes, *input_notes(reader), *found]
@@ -213,6 +222,19 @@ def _row(sentence, config):
     if config.perplexity:
         fields["perplexity"] = _perplexity(sentence.score, sentence.num_tokens)
     return fields
+
+
+def _columns(config, paths):
+    """A row of no sentence, which has the columns of others; none of a table of words."""
+    no_tokens = TokenScores([], np.zeros(0))
+    row = {"file": ""} if is_folder_of_texts(config, paths) else {}
+    row |= _row(Sentence("", 1, 0.0), config)
+    if config.tokens:
+        row |= no_tokens.to_dict()
+    if config.words:
+        row |= {"words": [], "word_log_probabilities": []}
+    is_of_words = config.words and delimiter_of(config.written)
+    return {} if is_of_words else in_unit(row, config.unit)
 
 
 def _token_fields(lm, sentences, config):

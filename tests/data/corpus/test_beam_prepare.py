@@ -186,14 +186,6 @@ def test_another_vocabulary_is_kept_without_overwrite(text, tmp_path, write):
 
 
 @each_writer
-def test_ids_in_the_text_are_noted(tmp_path, capsys, write):
-    lines = [f"spk-utt{i:03d} n {i}\n" for i in range(60)]
-    (tmp_path / "text").write_text("".join(lines))
-    write([str(tmp_path / "text")], tmp_path / "out")
-    assert capsys.readouterr().err.count("an id and words on each line") == 1
-
-
-@each_writer
 def test_no_sentence_left(tmp_path, write):
     path = tmp_path / "a.txt"
     path.write_text("n\n\n")
