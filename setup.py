@@ -37,7 +37,6 @@ TRAIN += ['tensorflow-text>=2.21; sys_platform != "win32"', "tensorflow-serving-
 JAX = "jax>=0.4.38"  # an earlier one ends a process that has imported TensorFlow 2.21
 BLEU = ["sacrebleu>=2.4"]
 REPORT = ["jinja2>=3.1", "matplotlib>=3.10.7"]
-BEAM = ["apache-beam>=2.77,<3"]  # needs protobuf < 7, and so does the TensorFlow that pip picks
 KENLM = ["camel-kenlm>=2026.2"]  # the code of kenlm; with wheels for each Python on Linux
 WHISPER = ["whisper-normalizer>=0.1.5"]  # --normalize=whisper
 PROBE = ["scikit-learn>=1.6"]
@@ -54,7 +53,7 @@ TEST += [*BLEU, *WHISPER, *COMPLETION, *HUB, *KENLM, *PARQUET, "openapi-spec-val
 TEST += ["mpmath>=1.3", "seqeval>=1.2"]
 DOCS = ["zensical>=0.0.73", "mkdocstrings[python]>=0.30", "ruff>=0.12"]  # Ruff wraps signatures
 TEST += DOCS
-TEST_TRAIN = [*TEST, *CLASSIFY, *BEAM, *VECTORS, JAX]
+TEST_TRAIN = [*TEST, *CLASSIFY, *VECTORS, JAX]
 LM_EVAL = ["lm-eval>=0.4.9"]
 # What loads our exports or is the reference for our BERT, and a browser: pytest -m large. PyPI's
 # torch includes CUDA. Install a CPU build first on machines without a GPU.
@@ -124,7 +123,6 @@ setup(
         "bleu": BLEU,  # --metric=bleu
         "hub": HUB,  # --model=hf:OWNER/NAME
         "plot": ["matplotlib>=3.10.7"],
-        "beam": BEAM,  # tta beam-create-tfrecords, tta beam-score
         "probe": PROBE,  # tta probe
         "classify": CLASSIFY,  # tta classify
         "kenlm": KENLM,  # --model=kenlm:path

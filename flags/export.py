@@ -30,7 +30,7 @@ def main(config: ExportConfig, model: OneModel, options: ScoreOptions) -> None:
     check_output_dir(config.output_dir)  # before the model is loaded, which takes a while
     loaded: dict[str, Any] = options.for_load() | {"engine": "tensorflow"}
     lm = tta.load(model.name, **loaded)
-    export(lm, config.output_dir, config.reduction, config.keep_non_words)
+    export(lm, config.output_dir)
     print(f"{config.output_dir}: {lm.signature}")
     if lm.tokenizer.normalization != "nfkc":
         print(
@@ -40,4 +40,7 @@ def main(config: ExportConfig, model: OneModel, options: ScoreOptions) -> None:
         )
 
 
-run = cli.command(main, ExportConfig, OneModel, ScoreOptions)
+CLIENT = "a served model scores, and a client reranks in five lines, see docs/serving.md"
+GONE = {"reduction": CLIENT, "keep_non_words": CLIENT}
+
+run = cli.command(main, ExportConfig, OneModel, ScoreOptions, gone=GONE)

@@ -25,7 +25,7 @@ def test_help_lists_every_command_with_what_it_does():
     assert (shown.returncode, shown.stderr) == (0, "")
     for name in COMMANDS:
         assert f"\n  {name.removeprefix('tta-')} " in shown.stdout
-    assert "  rerank                 Reranks N-best lists" in shown.stdout
+    assert f"  {'rerank':16}  Reranks N-best lists" in shown.stdout
     assert max(map(len, shown.stdout.splitlines())) <= 100
 
 
@@ -35,6 +35,10 @@ def test_help_lists_every_command_with_what_it_does():
         ([], "a command is required"),
         (["rernk"], "no command is named 'rernk'; did you mean rerank?"),
         (["--nbest_file=x"], "no command is named '--nbest_file=x'"),
+        (
+            ["beam-score", "--nbest_file=x"],
+            "tta beam-score is gone: a script does it on Apache Beam, see docs/scaling.md",
+        ),
     ],
 )
 def test_a_wrong_command_is_one_line(arguments, message):

@@ -108,7 +108,7 @@ def test_a_plain_installation_has_no_tensorflow_and_that_of_tests_has_all(distri
     assert needed(distribution, "train-jax") - light == {"jax", *learning}
     assert needed(distribution, "test") >= others
     assert not needed(distribution, "test") & training
-    assert needed(distribution, "test-train") >= {*training, *others, "jax", "apache-beam"}
+    assert needed(distribution, "test-train") >= {*training, *others, "jax"}
 
 
 @pytest.fixture(scope="module")

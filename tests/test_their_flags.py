@@ -65,6 +65,20 @@ def test_their_flag_is_answered_in_one_line(command, given, ours, why):
     assert f"is a flag of BERT's or the original T-TA's scripts: here, {ours}" in ended.stderr, why
 
 
+GONE = [  # command, flag, what to do instead
+    ("export", "--reduction=mean", "a client reranks in five lines, see docs/serving.md"),
+    ("export", "--nokeep_non_words", "a client reranks in five lines, see docs/serving.md"),
+]
+
+
+@pytest.mark.parametrize(("command", "flag", "instead"), GONE)
+def test_a_flag_that_is_gone_says_what_to_do_instead(command, flag, instead):
+    ended = run_command(f"tta-{command}", flag)
+    assert (ended.returncode, ended.stdout, ended.stderr.count("\n")) == (2, "", 1)
+    assert ended.stderr.startswith(f"error: {flag.partition('=')[0]} is gone: ")
+    assert instead in ended.stderr
+
+
 @pytest.mark.parametrize("flag", ["--no_such_flag=1", "--nosuch", "--no", "--bert_config=x"])
 def test_other_flags_are_unknown_as_before(flag):
     ended = run_command("tta-pretrain", flag)

@@ -4,7 +4,7 @@ import re
 import sys
 
 from tta import cli
-from tta.commands import COMMANDS
+from tta.commands import COMMANDS, GONE
 from tta.errors import did_you_mean
 from tta.standard_streams import prepare_streams
 
@@ -51,6 +51,8 @@ def _wrong(name):
     """What is wrong with a first argument that names no command."""
     if not name:
         return "a command is required"
+    if instead := GONE.get(f"{_PREFIX}{name}"):
+        return f"tta {name} is gone: {instead}"
     return f"no command is named {name!r}{did_you_mean(name, _names())}"
 
 

@@ -8,8 +8,6 @@ from tta.registry import Registry
 
 OURS = {
     "tta-adapt": "tta.flags.adapt",
-    "tta-beam-create-tfrecords": "tta.flags.beam_create_tfrecords",
-    "tta-beam-score": "tta.flags.beam_score",
     "tta-calibrate": "tta.flags.calibrate",
     "tta-completion": "tta.flags.completion",
     "tta-create-tfrecords": "tta.flags.create_tfrecords",
@@ -26,3 +24,9 @@ OURS = {
 }
 
 COMMANDS = Registry("command", OURS)
+
+# Commands of earlier versions: what to do instead.
+GONE = {
+    "tta-beam-create-tfrecords": "a script does it on Apache Beam, see docs/scaling.md",
+    "tta-beam-score": "a script does it on Apache Beam, see docs/scaling.md",
+}

@@ -3,7 +3,7 @@
 import contextlib
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -92,19 +92,17 @@ def describe(
     }
 
 
-def check_replaceable(
-    found: Iterable[str], folder: str, vocabulary: AnyVocabulary, opener: Callable[..., Any] = open
-) -> None:
+def check_replaceable(found: Iterable[str], folder: str, vocabulary: AnyVocabulary) -> None:
     """Checks that writing a data set to a folder would not replace another one.
 
-    `found` are the names of its files; `opener` is as in `tta.data.text.files.open_input`. Raises
-    InputError if the folder has a data set, or a vocabulary that differs from `vocabulary`.
+    `found` are the names of its files. Raises InputError if the folder has a data set, or a
+    vocabulary that differs from `vocabulary`.
     """
     for name in sorted(found):  # the vocabulary is last
         path = os.path.join(folder, name)
         if name == names.DATASET or is_shard_name(name):
             raise InputError("a data set is here; pass --overwrite to replace it", path)
-        if name == names.VOCABULARY and type(vocabulary).from_file(path, opener) != vocabulary:
+        if name == names.VOCABULARY and type(vocabulary).from_file(path) != vocabulary:
             raise InputError("another vocabulary is here; pass --overwrite to replace it", path)
 
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 from tta.atomic import Together, whole_folder
 from tta.data.nbest.conversion import as_read, in_file, in_memory, plain_lists
@@ -80,7 +80,7 @@ def read_nbest(
         InputError: a file is missing, empty or malformed, or breaks a rule above; the message
             names file, line (if there is one) and rule.
     """
-    read = list(_read(path, format, score_file, beam_size, scores, open, partial_references))
+    read = list(_read(path, format, score_file, beam_size, scores, partial_references))
     name, lists = read[0][0].name, [nbest for _, nbest in read]
     names = tuple(dict.fromkeys(filter(None, map(name_in_folder, lists))))
     if reference_file is not None:
@@ -92,27 +92,6 @@ def read_nbest(
             lists[i] = replace(lists[i], reference=first, more_references=tuple(more))
     lists, notes = plain_lists(lists, _keeps(keep_non_words, name))
     return NBestFile(lists, name, names, tuple(notes))
-
-
-def iter_nbest(
-    path: Path | str,
-    format: str | None = None,
-    beam_size: int | None = None,
-    opener: Callable[..., Any] = open,
-    scores: str | None = None,
-    keep_non_words: bool | None = None,
-) -> Iterator[NBestList]:
-    """Reads a file of N-best lists one by one, for files that do not fit in memory.
-
-    Only one list of a JSONL file, and all ids, are in memory. Files in other formats are read as a
-    whole. Whether a tokenizer spelled the texts is decided for each list by itself, without a note.
-
-    The arguments, lists and errors are those of `read_nbest`; `opener` is as in
-    `tta.data.text.files.open_input`. Folders are only read without an `opener`. Errors are raised
-    while iterating.
-    """
-    for chosen, nbest in _read(path, format, None, beam_size, scores, opener):
-        yield from plain_lists([nbest], _keeps(keep_non_words, chosen.name))[0]
 
 
 def write_nbest(
@@ -215,9 +194,9 @@ def _keeps(keep_non_words, format):
     return format in TRANSLATIONS if keep_non_words is None else keep_non_words
 
 
-def _read(path, format, score_file, beam_size, scores, opener, partial=False):
+def _read(path, format, score_file, beam_size, scores, partial):
     """Yields the format and a list with scores that are natural logs, for each list."""
-    for chosen, nbest in iter_lists(path, format, score_file, beam_size, opener, partial):
+    for chosen, nbest in iter_lists(path, format, score_file, beam_size, partial):
         with located(f"list {shown(nbest.utterance_id)}", path=shown_path(path)):
             converted = in_memory(nbest, chosen.score_kind, scores)
         yield chosen, converted

@@ -4,7 +4,7 @@ import contextlib
 import itertools
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,6 @@ def iter_lists(
     format: str | None,
     score_file: Path | str | Sequence[str] | None,
     beam_size: int | None,
-    opener: Callable[..., Any],
     partial_references: bool = False,
 ) -> Iterator[tuple[Format, NBestList]]:
     """Yields the format and a list, for each list; see `tta.data.nbest.files.read_nbest`.
@@ -49,13 +48,13 @@ def iter_lists(
         raise InputError(f"the beam size must be at least 1, got {beam_size}")
     collector, options = ListCollector(partial_references), (score_file, beam_size)
     with located(path=shown_path(path)):
-        is_folder = opener is open and str(path) != STANDARD_STREAM and os.path.isdir(path)
+        is_folder = str(path) != STANDARD_STREAM and os.path.isdir(path)
         if is_folder and not is_parquet(str(path)):
             yield from _read_folder(Path(path), format, options, collector)
             return
         if format and load_format(format).is_folder:
             raise InputError(f"{format} lists are {load_format(format).layout}, not a file")
-        lines = iter_lines(path, opener, MAX_DOCUMENT_BYTES)
+        lines = iter_lines(path, MAX_DOCUMENT_BYTES)
         head = read_head(lines)
         stem = "" if str(path) == STANDARD_STREAM else _stem(str(path))
         source = Source(head, *options, stem=stem)

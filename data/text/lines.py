@@ -29,7 +29,6 @@ _WHOLE_LINES = "whole lines were read, but they look like those of a table; "
 
 def iter_lines(
     path: Path | str,
-    opener: Callable[..., Any] = open,
     max_bytes: int = MAX_LINE_BYTES,
     strip: bool = False,
     may_be_empty: bool = False,
@@ -41,7 +40,7 @@ def iter_lines(
     The lines of Parquet are its rows, as JSON.
 
     Args:
-        path, opener: as in `tta.data.text.files.open_input`.
+        path: as in `tta.data.text.files.open_input`.
         max_bytes: the longest line allowed, its line end included.
         strip: whether to remove white space around lines and to skip blank lines.
         may_be_empty: whether a file of zero bytes is allowed.
@@ -50,10 +49,10 @@ def iter_lines(
         InputError: the file cannot be read (see `open_input`), is empty, is not UTF-8, has other
             line ends, or has a line longer than `max_bytes`. Errors name the line.
     """
-    if opener is open and is_parquet(str(path)):
+    if is_parquet(str(path)):
         yield from json_lines(str(path))
         return
-    with open_input(path, opener) as stream:
+    with open_input(path) as stream:
         yield from _decoded(stream, shown_path(path), max_bytes, strip, may_be_empty)
 
 

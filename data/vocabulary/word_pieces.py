@@ -30,15 +30,14 @@ _FAMILIES = {
 }
 
 
-def read_tokens(path: Path | str, opener: Callable[..., Any] = open) -> Iterator[str]:
+def read_tokens(path: Path | str) -> Iterator[str]:
     """Yields the lines of a vocabulary; see `tta.data.text.files.open_input`.
 
     Raises InputError if the file is missing, a pipe, not UTF-8, or larger than 64 MiB.
     """
-    if opener is open:
-        check_regular(path)
+    check_regular(path)
     size = 0
-    for line in iter_lines(path, opener):
+    for line in iter_lines(path):
         size += len(line.encode()) + 1
         if size > MAX_VOCABULARY_BYTES:
             raise InputError(f"a vocabulary has at most {MAX_VOCABULARY_BYTES:,} bytes", path)
@@ -120,7 +119,7 @@ class Vocabulary(TokenFile):
             first_line[token] = line
 
     @classmethod
-    def from_file(cls, path: Path | str, opener: Callable[..., Any] = open) -> "Vocabulary":
+    def from_file(cls, path: Path | str) -> "Vocabulary":
         """Reads a file in UTF-8, one token per line; see `tta.data.text.files.open_input`.
 
         `tokenizer.json` of Hugging Face holds the tokens of its WordPiece and added ones. Raises
@@ -128,7 +127,7 @@ class Vocabulary(TokenFile):
         """
         if Path(path).name == TOKENIZER_JSON:
             return cls(_tokens_of_json(path), path=str(path))
-        return cls(tuple(read_tokens(path, opener)), path=str(path))
+        return cls(tuple(read_tokens(path)), path=str(path))
 
     def padded(self, size: int) -> "Vocabulary":
         """This vocabulary with tokens that no text has, for a model with `size` rows.

@@ -131,13 +131,13 @@ class WordVocabulary(TokenFile):
         return type(self)(self.tokens[:size], counts)
 
     @classmethod
-    def from_file(cls, path: Path | str, opener: Callable[..., Any] = open) -> "WordVocabulary":
+    def from_file(cls, path: Path | str) -> "WordVocabulary":
         """Reads the file that `save` writes; see `tta.data.text.files.open_input`.
 
         Raises InputError if the file is missing, a pipe, not UTF-8, or not a valid vocabulary.
         """
         tokens, counts = [], []
-        for number, line in enumerate(read_tokens(path, opener), start=1):
+        for number, line in enumerate(read_tokens(path), start=1):
             token, _, count = line.partition(" ")
             if not (count.isascii() and count.isdigit() and len(count) <= 18):
                 rule = f"expected a word, a blank and its count, got {line!r}"

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tta.choices import REDUCTIONS, SENTENCE_POOLINGS
+from tta.choices import SENTENCE_POOLINGS
 from tta.scoring.exports.formats import EXPORTS, SAVED_MODEL
 from tta.settings import FILES, MODEL, Config, setting
 
@@ -37,17 +37,5 @@ class ExportConfig(Config):
         "How the vectors of pieces become that of a sentence, for sentence_transformers and "
         "static, as in run_sts.py; joint has its own. whitened is better for comparing sentences.",
         choices=SENTENCE_POOLINGS,
-        group=MODEL,
-    )
-    reduction: str = setting(
-        "sum",
-        "How the signature `rerank` of a saved_model reduces the token scores of a hypothesis. "
-        "Classifiers do not have it.",
-        choices=REDUCTIONS,
-        group=MODEL,
-    )
-    keep_non_words: bool = setting(
-        False,
-        "Whether words that are none, such as <eps> and [noise], count in the signature `rerank`.",
         group=MODEL,
     )

@@ -1,9 +1,8 @@
-"""Settings of run_rerank.py and tta beam-score."""
+"""Settings of run_rerank.py."""
 
-import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tta.choices import DECISIONS, REDUCTIONS
 from tta.data.nbest.lists import parse_score
@@ -17,10 +16,18 @@ from tta.data.nbest.settings import (
     SCORES,
 )
 from tta.errors import InputError
-from tta.scoring.combining.weights import PHRASES, GivenWeights, RerankWeights, split_lm_weights
-from tta.scoring.metrics.metric import BLEU_TOKENIZERS, METRICS, OF_TRANSLATIONS
+from tta.scoring.combining.weights import (
+    EVERY_FEATURE,
+    PHRASES,
+    FixedWeights,
+    split_lm_weights,
+)
+from tta.scoring.metrics.metric import BLEU_TOKENIZERS, METRICS, load_metric
 from tta.scoring.metrics.normalization import METRIC_NORMALIZATIONS
 from tta.settings import FILES, MODEL, OVERWRITE, Config, Setting, setting
+
+if TYPE_CHECKING:
+    from tta.scoring.combining.confidence import ConfidenceWeights
 
 # Suffix of a curve file -> the packages that write it.
 _NOT_HTML = (".txt", ".md", ".csv", ".tsv", ".json", ".jsonl", ".pdf")
@@ -253,12 +260,11 @@ class RerankConfig(RescoreConfig):
             )
         if self.phrases_candidates is not None and (self.confidence or "").endswith(".ctm"):
             raise InputError("a CTM needs the times of words, which phrases_candidates have not")
-        self.given_confidence_weights()
+        parse_weights(self.confidence_weights, "confidence_weights")  # checks them
         if self.decision == "max" and self.scale is not None:
             raise InputError("scale is for the decision mbr, not max")
-        if self.normalize != "none" and self.metric not in ("auto", "wer", "cer"):
-            rule = f"normalize={self.normalize} is for the metrics wer and cer, not {self.metric}"
-            raise InputError(rule)
+        if self.normalize != "none" and self.metric != "auto":
+            load_metric(self.metric, normalize=self.normalize)  # fails if it has no such choice
         if self.metric == "none" and self.dev_nbest_file is not None:
             raise InputError("tuning on dev_nbest_file needs a metric, not none")
         if self.report is not None and self.report.endswith(_NOT_HTML):
@@ -268,25 +274,29 @@ class RerankConfig(RescoreConfig):
                 f"curve_file must end in {', '.join(CURVE_FORMATS)}, not {self.curve_file!r}"
             )
 
-    def given_confidence_weights(self) -> dict[str, float] | None:
-        """The weights of confidences that are given, by name."""
-        return parse_weights(self.confidence_weights, "confidence_weights")
+    def given_confidence_weights(self) -> "ConfidenceWeights | None":
+        """The weights of confidences, if they are given; else None."""
+        weights = parse_weights(self.confidence_weights, "confidence_weights")
+        if weights is None:
+            return None
+        from tta.scoring.combining.confidence import ConfidenceWeights
 
-    def given_weights(self, features: Collection[str]) -> GivenWeights:
-        """The weights that are given, where `features` are all that could be tuned."""
-        given = parse_features(self.features)
-        if given is None:
-            given = dict.fromkeys(features)
-        return GivenWeights(
+        return ConfidenceWeights.of(weights)
+
+    def fixed_weights(self) -> FixedWeights:
+        """The weights that are given. Without `features`, every feature of the lists is chosen."""
+        features = parse_features(self.features)
+        return FixedWeights(
             length_bonus=self.length_bonus,
             reduction=self.reduction,
             scale=self.scale,
             decision=self.decision,
-            features=given,
+            features={EVERY_FEATURE: None} if features is None else features,
+            lm_weights=None if self.lm_weight is None else tuple(self.lm_weight),
         )
 
 
-def check_phrases(config: "RerankConfig | BeamScoreConfig", features: Collection[str]) -> None:
+def check_phrases(config: RerankConfig, features: Collection[str]) -> None:
     """Raises InputError for settings of phrases without a file, or a feature of their name."""
     for name in ("phrases_weight", "phrases_candidates"):
         if config.phrases_file is None and getattr(config, name, None) is not None:
@@ -295,11 +305,11 @@ def check_phrases(config: "RerankConfig | BeamScoreConfig", features: Collection
         raise InputError(f"features: {PHRASES} is that of phrases_file; give it by phrases_weight")
 
 
-def keeps_non_words(config: "RerankConfig | BeamScoreConfig") -> bool | None:
+def keeps_non_words(config: RerankConfig) -> bool | None:
     """The argument `keep_non_words` of `tta.data.nbest.files.read_nbest`."""
-    if config.keep_non_words or config.metric in OF_TRANSLATIONS:
+    if config.keep_non_words:
         return True
-    return False if config.metric in METRICS else None
+    return not METRICS.load(config.metric).of_speech if config.metric in METRICS else None
 
 
 def parse_features(
@@ -335,78 +345,3 @@ def parse_weights(
         if weight is None:
             raise InputError(f"{flag}: expected name=weight, got {name!r}")
     return {name: weight for name, weight in found.items() if weight is not None}
-
-
-@dataclass(frozen=True, kw_only=True)
-class BeamScoreConfig(RescoreConfig):
-    """Which lists are scored on Apache Beam, and where the scores go."""
-
-    nbest_file: list[str] = setting(
-        ...,
-        "N-best lists to score: comma-separated paths or globs. Files may be plain, .gz or .xz. "
-        "Each file is read by one worker: jsonl list by list, other formats as a whole.",
-        group=FILES,
-    )
-    output_dir: str = setting(
-        ...,
-        "Folder for scores-00000-of-00016.jsonl and so on and, written last, scores.json with the "
-        "signature and counts. The rows are those of run_rerank.py --scores_file, natural log, "
-        "each with the name of its file. The engine decides the order of the lists.",
-    )
-    format: str | None = setting(None, FORMAT)
-    beam_size: int | None = setting(None, BEAM_SIZE)
-    scores: str | None = setting(None, SCORES)
-    keep_non_words: bool = setting(False, KEEP_NON_WORDS)
-    num_shards: int = setting(0, "Number of files to write. 0: the engine decides.", 0, 99_999)
-    lm_weight: float | None = setting(
-        None,
-        "Weight w of the language model in `combined`, (1 - w) * first pass + w * language model, "
-        "such as run_rerank.py tuned on a dev file. The rows have both scores in any case. "
-        "Default: the first 300 lists are scored before the pipeline starts, and all weights that "
-        "are not given are guessed from them, as run_rerank.py does without a dev file.",
-        0,
-        1,
-        group="Weights",
-    )
-    length_bonus: float | None = setting(
-        None, "Added to `combined` per word, natural log. Default: 0, or guessed with lm_weight."
-    )
-    reduction: str | None = setting(
-        None, f"{_REDUCTION} Default: sum, or guessed with lm_weight.", choices=REDUCTIONS
-    )
-    scale: float | None = setting(
-        None,
-        "Scale of the combined scores, such as run_rerank.py tuned. With it, the decision is mbr: "
-        "the lowest expected loss comes first, and the rows have posterior and expected_loss. "
-        "Default: the highest combined score comes first, or guessed with lm_weight.",
-        0,
-    )
-    features: list[str] | None = setting(
-        None, "Weights of further first-pass scores, comma-separated: name=weight."
-    )
-    phrases_file: str | None = setting(None, PHRASES_FILE)
-    phrases_weight: float | None = setting(None, PHRASES_WEIGHT)
-    metric: str = setting(
-        "wer",
-        "The loss of mbr: the number of word errors, of character errors for cer, or 1 - chrF for "
-        "bleu.",
-        choices=METRICS,
-    )
-    overwrite: bool = setting(False, OVERWRITE)
-
-    def __post_init__(self):
-        super().__post_init__()
-        check_phrases(self, parse_weights(self.features) or {})
-
-    @property
-    def weights(self) -> RerankWeights | None:
-        """The weights of the combined scores; None if they must be guessed."""
-        if self.lm_weight is None:
-            return None
-        return RerankWeights(
-            self.lm_weight,
-            self.length_bonus or 0.0,
-            self.reduction or "sum",
-            scale=math.inf if self.scale is None else self.scale,
-            features=parse_weights(self.features) or {},
-        )

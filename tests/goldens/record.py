@@ -118,13 +118,6 @@ CONFIG = {
 }
 
 SERVED_TEXTS = (*SHORT[:5], "", LONG)
-SERVED_RERANK = {
-    "hypotheses": ["i scream for ice cream", "eye scream four ice cream", "", SHORT[3]],
-    "first_pass_scores": [-12.0, -11.5, -10.0, -15.0],
-    "lm_weight": 0.5,
-    "length_bonus": 1.25,
-    "scale": 0.5,
-}
 
 
 def model(name):
@@ -252,7 +245,6 @@ def answers_of(output):
     signatures = loaded.signatures
     texts = tf.constant(SERVED_TEXTS)
     tokens = signatures["score_tokens"](texts=texts[:4])
-    ranked = signatures["rerank"](**{k: tf.constant(v) for k, v in SERVED_RERANK.items()})
     return {
         "files": files,
         "signature": without_version(signature),
@@ -266,7 +258,6 @@ def answers_of(output):
         "score": plain(signatures["score"](texts=texts)),
         "score_tokens": plain(tokens),
         "encode": shortened(signatures["encode"](texts=texts)["vectors"].numpy()),
-        "rerank": plain(ranked),
     }
 
 

@@ -15,7 +15,7 @@ import tta
 from tta import settings
 from tta.cli.flag_files import GivenTwiceError, parse_flags
 from tta.errors import InputError, install
-from tta.help import help_text
+from tta.help import answer, help_text
 from tta.standard_streams import prepare_streams, quiet_tensorflow
 
 FAILED, WRONG_FLAGS, INTERRUPTED, CLOSED_PIPE, TERMINATED = 1, 2, 130, 141, 143
@@ -57,7 +57,7 @@ def run(
     main: Callable[..., None],
     *configs: type,
     check: Callable[..., None] | None = None,
-    passes_on: bool = False,
+    gone: Mapping[str, str] | None = None,
 ) -> None:
     """Turns flags into configs, calls `main` with them and exits.
 
@@ -70,8 +70,7 @@ def run(
             the command does and gives an example, heads `--help`.
         *configs: dataclasses whose fields have a `tta.settings.Setting`. Each field becomes a flag.
         check: called like `main`, before it. An InputError that it raises counts as wrong flags.
-        passes_on: whether the arguments after `--` belong to another program. They are then the
-            last argument of `main`, as a list of str.
+        gone: {flag of earlier versions: what to do instead}.
     """
     prepare_streams()
     for config in (*configs, settings.Limits):
@@ -79,10 +78,6 @@ def run(
     about = sys.modules[main.__module__].__doc__ or ""
     sys.modules["__main__"].__doc__ = about  # for --helpfull
     flags.FLAGS.set_gnu_getopt(True)
-    extra: list[list[str]] = [[]] if passes_on else []
-    if passes_on and "--" in sys.argv:
-        place = sys.argv.index("--")
-        sys.argv, extra = sys.argv[:place], [sys.argv[place + 1 :]]
     if configs and HELP & set(sys.argv):  # without configs, absl shows the flags of the program
         show(help_text(about, (*configs, settings.Limits)))
     if VERSION & set(sys.argv):
@@ -90,7 +85,7 @@ def run(
     made: list[Any] = []
 
     def parse(argv: list[str]) -> list[str]:
-        _parse(argv, configs)
+        _parse(argv, configs, gone or {})
         _check_required(configs)
         try:
             made.extend(from_flags(config) for config in configs)
@@ -102,7 +97,7 @@ def run(
             wrong_usage(f"{error} {_SEE_HELP}")
         return argv[:1]
 
-    app.run(lambda _: _guarded(lambda: main(*made, *extra)), flags_parser=parse)
+    app.run(lambda _: _guarded(lambda: main(*made)), flags_parser=parse)
 
 
 def version_text() -> str:
@@ -164,10 +159,14 @@ class _NumbersParser(flags.ListParser):
         return "comma separated list of numbers"
 
 
-def _parse(argv: list[str], configs: tuple[type, ...]) -> None:
+def _parse(argv: list[str], configs: tuple[type, ...], gone: Mapping[str, str]) -> None:
+    def instead_of(name: str) -> str | None:
+        instead = gone.get(name) or gone.get(name.removeprefix("no"))
+        return f"--{name} is gone: {instead}" if instead else answer(name)
+
     bare = (f.name for config in configs for f in settings.fields(config) if f.setting.bare)
     try:
-        parse_flags(flags.FLAGS, argv, positional=next(bare, None))
+        parse_flags(flags.FLAGS, argv, instead_of, positional=next(bare, None))
     except GivenTwiceError as error:
         _stop(f"{error} {_SEE_HELP}", FAILED)
     except InputError as error:

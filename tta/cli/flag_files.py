@@ -8,13 +8,12 @@ a list may be given in parts.
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from absl import flags
 
 from tta.errors import InputError
-from tta.help import answer
 
 _FLAGFILE = re.compile(r"--?flagfile(?:=(.*))?")
 _UNDEFOK = re.compile("--?undefok=")  # names flags that may be unknown
@@ -32,13 +31,17 @@ COMMAND_LINE = Source(None)
 
 
 def parse_flags(
-    values: flags.FlagValues, argv: Sequence[str], positional: str | None = None
+    values: flags.FlagValues,
+    argv: Sequence[str],
+    instead_of: Callable[[str], str | None] = lambda name: None,
+    positional: str | None = None,
 ) -> None:
     """Parses the arguments of a command, and of files of flags that they name.
 
     Args:
         values: the flags, which get their values.
         argv: the name of the command, and its arguments.
+        instead_of: says what to do in place of an unknown flag, if that is known.
         positional: the list that arguments without a flag belong to.
 
     Raises:
@@ -55,7 +58,7 @@ def parse_flags(
         before = {flag: int(set_by.get(flag) is source) for flag in all_flags}
         for flag in all_flags:  # absl lets a list that is present grow, and replaces another one
             flag.present = before[flag]
-        for word in _parse_run(values, [argv[0], *undefok, *run], source):
+        for word in _parse_run(values, [argv[0], *undefok, *run], source, instead_of):
             if positional is None:
                 rule = f"unexpected argument {word!r}: every option is a --flag=value"
                 raise InputError(rule, source.path)
@@ -74,12 +77,12 @@ class GivenTwiceError(InputError):
     """A flag of one value has two in one source."""
 
 
-def _parse_run(values, argv, source):
+def _parse_run(values, argv, source, instead_of):
     """Parses arguments of one source; returns those that belong to no flag."""
     try:
         return values(argv)[1:]
     except flags.UnrecognizedFlagError as error:
-        raise InputError(answer(error.flagname) or str(error), source.path) from None
+        raise InputError(instead_of(error.flagname) or str(error), source.path) from None
     except flags.Error as error:
         rules = "; ".join(str(error).splitlines())  # absl writes one rule per line
         raise InputError(rules, source.path) from None

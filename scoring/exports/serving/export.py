@@ -36,18 +36,13 @@ def check_output_dir(output_dir: Path | str) -> None:
         )
 
 
-def export(
-    lm: Any, output_dir: Path | str, reduction: str = "sum", keep_non_words: bool = False
-) -> None:
+def export(lm: Any, output_dir: Path | str) -> None:
     """Writes a model as a SavedModel. The folder appears only when it is complete.
 
     Args:
         lm: `tta.scoring.scorers.text_model.TextModel`, also a `ClassifierModel` or an
             `AutoencoderModel`.
         output_dir: the folder of the version, `models/tta/1`; missing parents are made.
-        reduction: "sum" or "mean" of the token scores of a hypothesis, for the signature `rerank`,
-            which classifiers and autoencoders do not have.
-        keep_non_words: whether words that are none, such as `<eps>`, count in `rerank`.
 
     Raises:
         InputError: as `check_output_dir`; the model is of another kind, has no vocabulary or gives
@@ -72,7 +67,7 @@ def export(
     if own is None:
         lm.check_scores()
     output_dir.parent.mkdir(parents=True, exist_ok=True)
-    served = ServedModel(lm, reduction, keep_non_words) if own is None else own(lm)
+    served = ServedModel(lm) if own is None else own(lm)
     try:
         # TF Serving ignores folders whose name is not a number.
         with whole_folder(output_dir, partial(check_output_dir, output_dir)) as folder:

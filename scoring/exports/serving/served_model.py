@@ -1,6 +1,6 @@
 """The served graph: a `TextModel` over raw strings, in TensorFlow operations only.
 
-It must compute what `TextModel` and `tta.scoring.combining` compute; tests compare them.
+It must compute what `TextModel` computes; tests compare them.
 
 N texts, B windows in a batch, T tokens, D hidden size, V vocabulary. A sentence of n pieces has
 n + 2 positions: its begin token at 0, its pieces at 1 to n, its end token at n + 1.
@@ -12,13 +12,6 @@ from typing import Any, NamedTuple, cast
 import tensorflow as tf
 
 from tta.scoring.exports.serving.graph_tokenizer import GraphTokenizer
-from tta.scoring.exports.serving.served_decision import (
-    MAX_LIST_WORDS,
-    MAX_WORDS,
-    decide,
-    split_words,
-    without_non_words,
-)
 from tta.scoring.scorers.text_model import TextModel
 
 # Well-formed UTF-8: all code points except surrogates. (RE2 does not match malformed bytes.)
@@ -63,15 +56,12 @@ class ServedModel(tf.Module):
 
     Args:
         lm: a model with a tokenizer, whose type gives scores.
-        reduction: "sum" or "mean" of the token scores of a hypothesis, for `rerank`.
-        keep_non_words: whether words that are none, such as `<eps>`, count in `rerank`.
     """
 
-    def __init__(self, lm: TextModel, reduction: str = "sum", keep_non_words: bool = False):
+    def __init__(self, lm: TextModel):
         super().__init__(name="tta")
         self.lm, self.engine = lm, cast(Any, lm.engine)  # a `TensorFlowEngine`
         self.tokenizer = GraphTokenizer(lm.tokenizer)
-        self.reduction, self.keep_non_words = reduction, keep_non_words
         # A SavedModel keeps the variables of its module. (Those of Keras wrap them.)
         self.saved_variables = [variable.value for variable in lm.model.weights]
         self._scored: Callable[[tf.Tensor], tuple[Any, Any]] = self._scored_texts
@@ -79,38 +69,17 @@ class ServedModel(tf.Module):
     def signatures(self) -> dict[str, Callable[..., dict[str, Any]]]:
         """{name: `tf.function` with named inputs and outputs}; `serving_default` is `score`."""
         texts = [tf.TensorSpec([None], tf.string, "texts")]
-        # One graph, which three signatures call.
+        # One graph, which two signatures call.
         self._scored = tf.function(self._scored_texts, input_signature=texts, autograph=False)
-        hypotheses = [
-            tf.TensorSpec([None], tf.string, "hypotheses"),
-            tf.TensorSpec([None], tf.float32, "first_pass_scores"),
-            tf.TensorSpec([], tf.float32, "lm_weight"),
-            tf.TensorSpec([], tf.float32, "length_bonus"),
-            tf.TensorSpec([], tf.float32, "scale"),
-        ]
-        inputs = {
-            self.score: texts,
-            self.score_tokens: texts,
-            self.encode: texts,
-            self.rerank: hypotheses,
-        }
         functions = {
-            method.__name__: tf.function(method, input_signature=specs, autograph=False)
-            for method, specs in inputs.items()
+            method.__name__: tf.function(method, input_signature=texts, autograph=False)
+            for method in (self.score, self.score_tokens, self.encode)
         }
         return functions | {"serving_default": functions["score"]}
 
     def warmup_inputs(self, texts: tf.Tensor) -> dict[str, dict[str, tf.Tensor]]:
         """{signature: inputs} of requests that TF Serving runs before it accepts others."""
-        inputs = {name: {"texts": texts} for name in ("score", "score_tokens", "encode")}
-        inputs["rerank"] = {
-            "hypotheses": texts,
-            "first_pass_scores": -tf.range(1.0, 1.0 + len(texts)),
-            "lm_weight": tf.constant(0.5),
-            "length_bonus": tf.constant(0.0),
-            "scale": tf.constant(1.0),
-        }
-        return inputs
+        return {name: {"texts": texts} for name in ("score", "score_tokens", "encode")}
 
     def score(self, texts: tf.Tensor) -> dict[str, tf.Tensor]:
         """As `TextModel.score_with_counts`, for texts [N].
@@ -157,64 +126,6 @@ class ServedModel(tf.Module):
         zeros = tf.zeros([tf.size(texts), size])
         sums = self._for_each_batch(sentences, add, zeros)
         return {"vectors": sums / tf.cast(tf.maximum(counts, 1), tf.float32)[:, None]}
-
-    def rerank(self, hypotheses, first_pass_scores, lm_weight, length_bonus, scale):
-        """As `tta.scoring.combining.decision.decide`, for one list; the loss is word errors.
-
-        Args:
-            hypotheses: [N] string.
-            first_pass_scores: [N] float32, natural log, higher is better. If there are none, give
-                -ln(rank in the list), as run_rerank.py does, or equal numbers.
-            lm_weight, length_bonus, scale: [] float32, as in `RerankWeights`.
-
-        Returns:
-            {"order": [N] int32, indices into `hypotheses`, best first}, and, in the order of
-            `hypotheses`, {"combined_scores": [N] float64, natural log, "posteriors": [N] float64,
-            0 to 1, "expected_losses": [N] float64, word errors}.
-        """
-        # A server does not check shapes. Without these checks, scalars sent as rows, or two lists
-        # that the server has put into one batch, would be read as one list.
-        hypotheses = tf.ensure_shape(hypotheses, [None])
-        lm_weight = tf.cast(tf.ensure_shape(lm_weight, []), tf.float64)
-        length_bonus = tf.cast(tf.ensure_shape(length_bonus, []), tf.float64)
-        scale = tf.cast(tf.ensure_shape(scale, []), tf.float64)
-        first_pass = tf.cast(tf.ensure_shape(first_pass_scores, [None]), tf.float64)
-        require(
-            (lm_weight >= 0) & (lm_weight <= 1),
-            "lm_weight must be between 0 and 1, got",
-            lm_weight,
-        )
-        require(scale >= 0, "scale must be at least 0, got", scale)
-        require(
-            tf.size(hypotheses) == tf.size(first_pass),
-            "every hypothesis must have a first-pass score; hypotheses and scores:",
-            tf.stack([tf.size(hypotheses), tf.size(first_pass)]),
-        )
-        if not self.keep_non_words:
-            hypotheses = without_non_words(check_texts(hypotheses))
-        words = split_words(hypotheses)
-        longest = tf.reduce_max(tf.concat([words.row_lengths(), [0]], axis=0))
-        count = tf.size(hypotheses, tf.int64)
-        require(
-            (longest <= MAX_WORDS) & (count * longest <= MAX_LIST_WORDS),
-            f"a hypothesis has at most {MAX_WORDS:,} words, and hypotheses times words of the "
-            f"longest are at most {MAX_LIST_WORDS:,}; hypotheses and words:",
-            tf.stack([count, longest]),
-        )
-        scored = self.score(hypotheses)
-        lm, counts = scored["scores"], scored["num_tokens"]
-        if self.reduction == "mean":
-            lm /= tf.cast(tf.maximum(counts, 1), tf.float64)
-        # A hypothesis without scored tokens gets the lowest score; see `ScoredLists.build`.
-        judged = counts > 0
-        lowest = tf.reduce_min(tf.where(judged, lm, float("inf")))
-        lm = tf.where(judged, lm, tf.where(tf.math.is_inf(lowest), tf.zeros_like(lowest), lowest))
-        combined = (1 - lm_weight) * first_pass + lm_weight * lm
-        combined += length_bonus * tf.cast(words.row_lengths(), tf.float64)
-        combined = tf.debugging.check_numerics(
-            combined, "first_pass_scores and length_bonus must be finite numbers"
-        )
-        return decide(words, combined, scale) | {"combined_scores": combined}
 
     def _tokenize(self, texts):
         """[N] string -> RaggedTensor [N, n + 2] int32 of ids, boundary tokens included."""

@@ -1,18 +1,15 @@
 """Sentences merged into records: each once, in order, inside its document and its split."""
 
-import dataclasses
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.beam_runners import IN_PROCESS
 from tta.data.corpus import chunks, prepare
 from tta.data.corpus.chunks import merged
-from tta.data.corpus.config import CorpusConfig, LocalCorpusConfig
+from tta.data.corpus.config import LocalCorpusConfig
 from tta.data.corpus.output import summary
 from tta.data.records import dataset, examples
 from tta.data.vocabulary.tokenizer import Tokenizer
@@ -162,32 +159,3 @@ def test_a_long_sentence_is_cut_and_counted(tmp_path):
     found = sorted(map(len, records(tmp_path / "out", info, "train")))
     assert found == [4, 4, LIMIT]
     assert info["counts"]["truncated"] == 1
-
-
-@pytest.mark.tensorflow
-def test_threads_and_beam_write_the_same_records(tmp_path):
-    from tta.data.corpus import beam_prepare
-
-    (tmp_path / "a").write_text("\n".join(lines_of(300)) + "\n")
-    paths = [str(tmp_path / "a")]
-    one, four = (
-        config(LocalCorpusConfig, tmp_path / name, paths, num_workers=count)
-        for name, count in (("one", 1), ("four", 4))
-    )
-    infos = [prepare.create_tfrecords(made) for made in (one, four)]
-    assert infos[0] == infos[1]
-    for split in ("train", "heldout"):
-        for path in dataset.shard_paths(one.output_dir, infos[0], split):
-            twin = Path(path.replace("/one/", "/four/"))
-            assert Path(path).read_bytes() == twin.read_bytes()
-    shared = {f.name: getattr(one, f.name) for f in dataclasses.fields(CorpusConfig)}
-    shared["output_dir"] = str(tmp_path / "beam")
-    info = beam_prepare.create_tfrecords(CorpusConfig(**shared), IN_PROCESS)
-    assert info["counts"] == infos[0]["counts"]
-    for split in ("train", "heldout"):
-        ours = (
-            [sorted(map(tuple, examples.read_sentences(path)))
-             for path in dataset.shard_paths(folder, info, split)]
-            for folder in (tmp_path / "beam", tmp_path / "one")
-        )  # fmt: skip
-        assert next(ours) == next(ours)

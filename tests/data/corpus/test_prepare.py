@@ -224,6 +224,44 @@ def test_a_failure_leaves_the_old_set_and_nothing_else(text, tmp_path):
 
 
 @pytest.mark.tensorflow
+def test_existing_data_is_kept_without_overwrite(text, tmp_path):
+    output, description = tmp_path / "out", tmp_path / "out/dataset.json"
+    run(text, output, num_shards=5)
+    (output / "mine.txt").write_text("keep")
+    before = files(output)
+    with pytest.raises(InputError, match="a data set is here; pass --overwrite to replace it"):
+        run(text, output)
+    description.rename(tmp_path / "dataset.json")
+    with pytest.raises(InputError, match=r"heldout-00000-of-00001\.tfrecord: a data set is here"):
+        run(text, output)
+    (tmp_path / "dataset.json").rename(description)
+    assert files(output) == before
+    run(text, output, num_shards=2, overwrite=True)
+    assert len(list(output.glob("train-*"))) == 2, "no shard of the old set is left"
+    assert (output / "mine.txt").read_text() == "keep"
+
+
+@pytest.mark.tensorflow
+def test_another_vocabulary_is_kept_without_overwrite(text, tmp_path):
+    output = tmp_path / "out"
+    output.mkdir()
+    Vocabulary([*TTA_SPECIALS, "x"]).save(output / "vocab.txt")
+    with pytest.raises(InputError, match="another vocabulary is here"):
+        run(text, output)
+    run(text, output, overwrite=True)
+    assert Vocabulary.from_file(output / "vocab.txt") == VOCABULARY
+
+
+@pytest.mark.tensorflow
+def test_no_sentence_left(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("n\n\n")
+    with pytest.raises(InputError, match=r"a\.txt: no sentence is left to write"):
+        run([str(path)], tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.tensorflow
 def test_a_killed_run_leaves_no_data_set_and_the_next_one_cleans_up(text, tmp_path):
     vocab_file, output = tmp_path / "vocab.txt", tmp_path / "out"
     VOCABULARY.save(vocab_file)

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tta.data.nbest.files import iter_nbest, read_nbest
+from tta.data.nbest.files import read_nbest
 from tta.errors import InputError
 
 DEEP = '{"a": ' + "[" * 100_000 + "]" * 100_000 + "}"
@@ -407,9 +407,6 @@ def test_bad_file(write, format, text, message, why):
         read_nbest(write("input", text), format=format)
     assert "\n" not in str(error.value), why
     assert len(str(error.value)) < 900, why
-    with pytest.raises(InputError) as same:
-        list(iter_nbest(error.value.path, format=format))
-    assert str(same.value) == str(error.value), why
 
 
 def test_missing_file(tmp_path):

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from tta.data.nbest.files import iter_nbest, open_nbest_output, read_nbest, write_nbest
+from tta.data.nbest.files import open_nbest_output, read_nbest, write_nbest
 from tta.errors import InputError
 
 FOLDER = {
@@ -216,8 +216,6 @@ def test_a_format_that_is_not_of_this_kind(write, tmp_path):
         read_nbest(write(FOLDER), "moses")
     with pytest.raises(InputError, match="in: the format espnet2 takes no beam size"):
         read_nbest(tmp_path / "in", beam_size=2)
-    with pytest.raises(InputError, match="in: expected a file, got a folder"):
-        list(iter_nbest(tmp_path / "in", opener=io.FileIO))
     with pytest.raises(InputError, match="espnet2 lists are a folder, not a stream"):
         write_nbest(io.StringIO(), [], "espnet2")
     with pytest.raises(InputError, match="expected a folder to write, got standard output"):

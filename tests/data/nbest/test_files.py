@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tta.data.nbest import sources
-from tta.data.nbest.files import iter_nbest, read_nbest, write_nbest
+from tta.data.nbest.files import read_nbest, write_nbest
 from tta.data.nbest.formats import FORMATS, load_format
 from tta.data.nbest.formats.base import HEAD_ROWS, Source
 from tta.data.nbest.lists import Hypothesis, NBestList
@@ -382,25 +382,6 @@ def test_reads_and_detects(write, format, text, lists, why):
     file = read_nbest(path)
     assert (file.format, file.lists) == (format, lists), why
     assert read_nbest(path, format=format) == file
-    assert list(iter_nbest(path)) == list(iter_nbest(path, format=format)) == lists, why
-
-
-def test_json_lines_are_read_as_a_stream():
-    rows = (b'{"hyps": ["%d"]}\n' % i for i in itertools.count())
-
-    class Endless(io.RawIOBase):
-        def readable(self):
-            return True
-
-        def readinto(self, buffer):
-            row = next(rows)
-            buffer[: len(row)] = row
-            return len(row)
-
-    lists = iter_nbest("endless", opener=lambda path, mode: io.BufferedReader(Endless()))
-    found = list(itertools.islice(lists, 50))
-    assert [one.utterance_id for one in found] == [str(i) for i in range(50)]
-    assert int(next(rows)[11:-4]) < 2000, "a buffer further"
 
 
 @pytest.mark.parametrize(("format", "text", "lists", "why"), FILES)

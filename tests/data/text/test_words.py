@@ -62,9 +62,7 @@ def test_marks_are_parts_of_words_in_every_script(words, before, after):
         assert [is_punctuation(part) for part in parts] == [part != word for part in parts]
         assert basic(text) == unicodedata.normalize("NFKC", word).lower()
         assert not any(map(is_mark, (unit[0] for unit in UNIT.findall(text))))
-        phrases = Phrases([word], metric)
-        phrases.leave_out(lm.is_common)
-        assert not phrases.common
+        assert not Phrases([word], metric).without_common(lm.is_common).common
         for_bleu = Phrases([word], load_metric("bleu"))
         units = for_bleu.units(text)
         assert "".join(units) == text

@@ -11,7 +11,7 @@ from tests.fake_model import FakeModel
 from tests.reranking import rerank
 from tta.data.nbest.files import read_nbest
 from tta.errors import InputError
-from tta.scoring.reranking.config import BeamScoreConfig, RerankConfig
+from tta.scoring.reranking.config import RerankConfig
 
 
 @pytest.fixture(autouse=True)
@@ -156,9 +156,6 @@ WRONG = [  # settings, the error
 def test_settings_that_do_not_fit(settings, error):
     with pytest.raises(InputError, match=re.escape(error)):
         RerankConfig(nbest_file="x", **settings)
-    if settings.keys() <= {"phrases_file", "phrases_weight", "features"}:
-        with pytest.raises(InputError, match=re.escape(error)):
-            BeamScoreConfig(nbest_file=["x"], output_dir="y", **settings)
 
 
 def test_a_wrong_file_is_one_line_before_a_model_is_loaded(tmp_path, loaded):

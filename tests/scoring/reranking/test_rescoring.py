@@ -10,7 +10,7 @@ from tests.fake_model import FakeModel
 from tests.scoring.reranking.test_in_memory import make_lists, write
 from tta.errors import InputError
 from tta.scoring.combining.levels import Levels
-from tta.scoring.reranking.config import BeamScoreConfig, RerankConfig, RescoreConfig
+from tta.scoring.reranking.config import RerankConfig, RescoreConfig
 from tta.scoring.reranking.rerank import rerank_files
 from tta.scoring.scorers.options import options_of
 
@@ -141,40 +141,3 @@ def test_the_command_takes_the_flags(tmp_path):
 )
 def test_a_begin_token_goes_to_the_models_that_can_have_one(model, others, begin):
     assert options_of(model, others, {"begin_token": "<s>"}) == {"begin_token": begin}
-
-
-@pytest.mark.parametrize(
-    "given", [{}, {"lm_weight": 0.4, "scale": 0.7, "features": ["distance=0.5"]}]
-)
-def test_beam_writes_the_rows_of_the_command(tmp_path, given):
-    """Whether the weights are guessed or given, those of the first level are guessed."""
-    beam = pytest.importorskip("tta.scoring.reranking.beam", reason="pip install '.[beam]'")
-    texts, scores, references = long_lists(0, 17)
-    path = write(tmp_path / "a.jsonl", [*texts, []], [*scores, []], [*references, "x"])
-    config = BeamScoreConfig(nbest_file=[path], output_dir=str(tmp_path / "out"), **given)
-    levels = Levels("known", "length", best=5)
-    info = beam.score_files(config, levels, ["--runner=DirectRunner"])
-    found = [
-        json.loads(line)
-        for file in sorted((tmp_path / "out").glob("*.jsonl"))
-        for line in file.read_text().splitlines()
-    ]
-    theirs = {**given, "lm_weight": [0.4], "length_bonus": 0.0} if given else {}
-    whole = RerankConfig(nbest_file=path, scores_file=str(tmp_path / "scores.jsonl"), **theirs)
-    report = rerank_files(whole, [levels])
-    rows = [json.loads(line) for line in (tmp_path / "scores.jsonl").read_text().splitlines()]
-
-    def by_list(rows):
-        return sorted(rows, key=lambda row: int(row["id"]))  # Beam decides the order of the lists
-
-    for mine, theirs in zip(by_list(found), by_list(rows), strict=True):
-        assert mine.pop("file") == path
-        assert mine == {
-            key: pytest.approx(value, abs=1e-4) if isinstance(value, float) else value
-            for key, value in theirs.items()
-        }
-    first = report.test.row("first level").weights
-    if not given:
-        assert info["first_level"]["scale"] == pytest.approx(first.scale)
-    assert info["counts"]["tokens"] == sum(row["num_tokens"] for row in rows)
-    assert "rescored:share=0.02,best=5" in info["signature"]

@@ -2,7 +2,6 @@
 
 import concurrent.futures
 import json
-import math
 import re
 from pathlib import Path
 
@@ -55,13 +54,6 @@ for directory in directories:
     signatures = tf.saved_model.load(directory).signatures
     texts_ = tf.constant(texts)
     outputs = signatures["score"](texts=texts_) | signatures["encode"](texts=texts_)
-    outputs |= signatures["rerank"](
-        hypotheses=texts_,
-        first_pass_scores=tf.zeros(len(texts)),
-        lm_weight=tf.constant(1.0),
-        length_bonus=tf.constant(0.0),
-        scale=tf.constant(0.5),
-    )
     results[directory] = {key: value.numpy().tolist() for key, value in outputs.items()}
 assert sys.modules["tta"] is None
 print(json.dumps([unknown, results]))
@@ -120,10 +112,6 @@ def test_a_process_without_this_package_gets_the_scores_of_tta_load(models, fres
     np.testing.assert_allclose(got["scores"], sums, atol=1e-4)
     assert got["num_tokens"] == counts.tolist()
     np.testing.assert_allclose(got["vectors"], lm.encode(TEXTS), atol=1e-5)
-    assert sorted(got["order"]) == [0, 1, 2, 3]
-    assert sum(got["posteriors"]) == pytest.approx(1)
-    losses = [got["expected_losses"][i] for i in got["order"]]
-    assert losses == sorted(losses)
 
 
 def test_names_dtypes_and_shapes_of_the_signatures(server):
@@ -139,19 +127,6 @@ def test_names_dtypes_and_shapes_of_the_signatures(server):
     texts, row = {"texts": ("string", [-1])}, [-1, -1]
     score = (texts, {"scores": ("float64", [-1]), "num_tokens": ("int64", [-1])})
     tokens = {"pieces": ("string", row), "log_probabilities": ("float32", row)}
-    rerank = {
-        "hypotheses": ("string", [-1]),
-        "first_pass_scores": ("float32", [-1]),
-        "lm_weight": ("float32", []),
-        "length_bonus": ("float32", []),
-        "scale": ("float32", []),
-    }
-    reranked = {
-        "order": ("int32", [-1]),
-        "combined_scores": ("float64", [-1]),
-        "posteriors": ("float64", [-1]),
-        "expected_losses": ("float64", [-1]),
-    }
     signatures = dict(server.signatures)
     del signatures["__saved_model_init_op"]
     assert {k: (shown(s.inputs), shown(s.outputs)) for k, s in signatures.items()} == {
@@ -159,7 +134,6 @@ def test_names_dtypes_and_shapes_of_the_signatures(server):
         "score": score,
         "score_tokens": (texts, tokens | {"lengths": ("int64", [-1])}),
         "encode": (texts, {"vectors": ("float32", [-1, 12])}),
-        "rerank": (rerank, reranked),
     }
 
 
@@ -178,7 +152,7 @@ def test_warm_up_requests_are_answered(models, server):
         asked.append(request.model_spec.signature_name)
         if asked[-1] == "score":
             assert outputs["num_tokens"].max() > 128, "longer than the built-in model takes"
-    assert sorted(asked) == ["encode", "rerank", "score", "score_tokens"]
+    assert sorted(asked) == ["encode", "score", "score_tokens"]
 
 
 def test_the_export_has_the_signature_of_its_scores(models):
@@ -215,74 +189,8 @@ def test_rest_bodies_in_rows_and_columns(models, server, body, answer):
         assert first == pytest.approx(models["tta"][0].score(["a dog"])[0], abs=1e-4)
 
 
-RERANK = {
-    "hypotheses": ["a cat sat", "a dog ran", "a cat ran"],
-    "first_pass_scores": [-1.5, -1.5, -1.75],
-    "lm_weight": 0,
-    "length_bonus": 1,
-    "scale": 0.5,
-}
-
-
-def test_rerank_takes_one_list_in_columns(server):
-    reply = server.rest({"signature_name": "rerank", "inputs": RERANK})["outputs"]
-    assert reply["combined_scores"] == [1.5, 1.5, 1.25]
-    assert reply["order"] == [2, 0, 1], "the consensus, then the place in the list"
-    probable, less = 1 / (2 + math.exp(-0.125)), math.exp(-0.125) / (2 + math.exp(-0.125))
-    assert reply["posteriors"] == pytest.approx([probable, probable, less])
-    losses = [2 * probable + less, 2 * probable + less, 2 * probable]
-    assert reply["expected_losses"] == pytest.approx(losses, abs=1e-6)
-
-
-def test_infinity_in_json_is_the_decision_max(server):
-    """As TF Serving, Python reads the token Infinity as a number."""
-    body = json.dumps({"signature_name": "rerank", "inputs": RERANK | {"scale": math.inf}})
-    assert '"scale": Infinity' in body
-    reply = server.rest(json.loads(body))["outputs"]
-    assert reply["order"] == [0, 1, 2]
-    assert reply["posteriors"] == [1, 0, 0]
-
-
-@pytest.mark.parametrize("scale", [0.0, 0.5, math.inf])
-def test_the_exported_graph_decides_as_tta_rerank(models, server, scale):
-    lm, _ = models["tta"]
-    texts = [*TEXTS, "the cat sat", "the cat ran", "a cat sat"]
-    scores = [-3.5, -1.25, -40.0, -9.0, -3.5, -3.75, -3.75]
-    weights = tta.RerankWeights(0.25, 0.5, scale=scale)
-    expected = tta.rerank(texts, scores, lm, weights=weights)
-    inputs = {"hypotheses": texts, "first_pass_scores": scores, "scale": scale}
-    inputs |= {"lm_weight": 0.25, "length_bonus": 0.5}
-    reply = server.rest({"signature_name": "rerank", "inputs": inputs})["outputs"]
-    assert reply["order"] == expected.indices
-    ordered = {key: [column[i] for i in reply["order"]] for key, column in reply.items()}
-    assert ordered["combined_scores"] == pytest.approx(expected.scores, abs=1e-4)
-    if scale < math.inf:
-        assert ordered["posteriors"] == pytest.approx(expected.posteriors, abs=1e-4)
-        assert ordered["expected_losses"] == pytest.approx(expected.expected_losses, abs=1e-3)
-
-
 # Bodies that are refused: (body, part of the message).
 REFUSED = [
-    # Each row would have its own weight, and the server could batch two lists into one.
-    (
-        {
-            "signature_name": "rerank",
-            "instances": [RERANK | {"hypotheses": "a", "first_pass_scores": 0}],
-        },
-        "not compatible with expected shape []",
-    ),
-    (
-        {"signature_name": "rerank", "inputs": RERANK | {"first_pass_scores": [0.0]}},
-        "hypotheses and scores:] [3 1]",
-    ),
-    (
-        {"signature_name": "rerank", "inputs": RERANK | {"scale": -1}},
-        "tta: scale must be at least 0, got] [-1]",
-    ),
-    (
-        {"signature_name": "rerank", "inputs": RERANK | {"scale": math.nan}},
-        "at least 0, got] [nan]",
-    ),
     ({"inputs": "a dog"}, "not compatible with expected shape [?]"),
     ({"instances": [["a dog"], ["a cat"]]}, "not compatible with expected shape [?]"),
     ({"instances": [{"b64": "/w=="}]}, "not valid UTF-8"),
@@ -330,7 +238,7 @@ def rounded(value):
 def test_the_answers_in_the_documentation_are_those_of_the_built_in_model(built_in):
     server = ModelServer(built_in / "models" / "tta" / "1")
     blocks = [json.loads(block) for block in fenced("json")]
-    assert len(blocks) >= 6
+    assert len(blocks) >= 4
     for body, answer in zip(blocks[::2], blocks[1::2], strict=True):
         got = server.rest(body)
         if "error" in answer:
@@ -366,9 +274,17 @@ def test_the_client_in_the_documentation_works_over_grpc(server, models, capsys)
         host.start()
         try:
             (client,) = (code for code in fenced("python") if "grpc" in code)
+            (rerank,) = (code for code in fenced("python") if "first_pass_scores" in code)
             assert "localhost:8500" in client
             names = {}
             exec(client.replace("localhost:8500", f"127.0.0.1:{port}"), names)
+            exec(rerank, names)
+            lists = [names["hypotheses"]], [names["first_pass_scores"]]
+            weights = tta.RerankWeights(names["lm_weight"], names["length_bonus"])
+            (reranked,) = tta.rerank(*lists, models["tta"][0], weights=weights)
+            order = np.argsort(-names["combined"], kind="stable")
+            assert order.tolist() == reranked.indices
+            np.testing.assert_allclose(names["combined"][order], reranked.scores, atol=1e-4)
             texts = ["i scream for ice cream", "eye scream four ice cream"]
             np.testing.assert_allclose(names["scores"], models["tta"][0].score(texts), atol=1e-4)
             with pytest.raises(grpc.RpcError) as error:

@@ -1,6 +1,5 @@
 """The served graph computes what `TextModel` and `combining` compute. Run eagerly, not exported."""
 
-import math
 import sys
 
 import numpy as np
@@ -8,13 +7,7 @@ import pytest
 import tensorflow as tf
 
 from tests.tiny import loaded, of_family
-from tta.data.nbest.lists import Hypothesis, NBestList
-from tta.scoring.combining.decision import decide
-from tta.scoring.combining.scored_lists import ScoredLists
-from tta.scoring.combining.weights import RerankWeights
 from tta.scoring.exports.serving.served_model import UTF8, ServedModel, split_windows
-from tta.scoring.metrics.error_rate import WordErrorRate
-from tta.scoring.metrics.risk import PairwiseLosses
 from tta.scoring.scorers.inference import batches
 
 pytestmark = pytest.mark.tensorflow
@@ -151,85 +144,11 @@ def test_an_empty_batch_gives_empty_outputs(lm):
         "score_tokens": {"pieces": (0, 0), "log_probabilities": (0, 0), "lengths": (0,)},
         "encode": {"vectors": (0, 12)},
     }
-    nothing = numpy(served.rerank(none, tf.constant([], tf.float32), 0.5, 0.0, 1.0))
-    assert {key: value.shape for key, value in nothing.items()} == dict.fromkeys(
-        ("order", "combined_scores", "posteriors", "expected_losses"), (0,)
-    )
 
 
 @pytest.fixture(scope="module")
 def served():
     return ServedModel(of_type("tta"))
-
-
-NBEST = ["a dog ran home", "", "a\u3000dog ran\u2028", "a dog ran home", LONG, "  "]
-FIRST_PASS = [-3.25, -0.5, -4.0, -3.25, -60.0, -7.5]
-
-
-@pytest.mark.parametrize("scale", [0.0, 0.25, math.inf])
-@pytest.mark.parametrize(
-    ("lm_weight", "bonus", "reduction"),
-    [(0.0, 0.0, "sum"), (0.25, 0.75, "mean"), (1.0, -1.5, "sum"), (1.0, 0.75, "mean")],
-)
-def test_rerank_is_the_rule_of_run_rerank(served, lm_weight, bonus, scale, reduction):
-    """With empty hypotheses, equal ones (which keep their order) and a long one."""
-    texts = dict(zip(NBEST, zip(*served.lm.score_with_counts(NBEST), strict=True), strict=True))
-    one = NBestList("u", tuple(map(Hypothesis, NBEST, FIRST_PASS)))
-    losses = PairwiseLosses.build([one], WordErrorRate())
-    lists = ScoredLists.build([one], texts, losses=losses)
-    expected = decide(lists, RerankWeights(lm_weight, bonus, reduction, scale=scale))
-    inputs = map(tf.constant, (NBEST, FIRST_PASS, lm_weight, bonus, scale))
-    got = numpy(ServedModel(served.lm, reduction).rerank(*inputs))
-    np.testing.assert_allclose(got["combined_scores"], expected.combined[0], atol=1e-4)
-    np.testing.assert_allclose(got["posteriors"], expected.posteriors[0], atol=1e-4)
-    if expected.expected_losses is not None:
-        np.testing.assert_allclose(got["expected_losses"], expected.expected_losses[0], atol=1e-3)
-    ranks = got["order"].tolist()
-    assert ranks == expected.ranking(0)
-    assert ranks.index(0) < ranks.index(3), "equals keep their order"
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"lm_weight": 1.5}, "lm_weight must be between 0 and 1"),
-        ({"lm_weight": float("nan")}, "lm_weight must be between 0 and 1"),
-        ({"lm_weight": [0.5, 0.5]}, "not compatible with expected shape []"),
-        ({"length_bonus": [0.0]}, "not compatible with expected shape []"),
-        ({"scale": [1.0]}, "not compatible with expected shape []"),
-        ({"scale": -0.5}, "scale must be at least 0"),
-        ({"scale": float("nan")}, "scale must be at least 0"),
-        ({"scale": -math.inf}, "scale must be at least 0"),
-        ({"length_bonus": float("inf")}, "length_bonus must be finite numbers"),
-        ({"first_pass_scores": [-1.0]}, "every hypothesis must have a first-pass score"),
-        ({"first_pass_scores": [-1.0, float("nan")]}, "first_pass_scores and length_bonus must"),
-        ({"hypotheses": [["a", "b"]]}, "not compatible with expected shape [?]"),
-        ({"hypotheses": ["a", b"\xff"]}, "not valid UTF-8, texts (from 0):"),
-        ({"hypotheses": ["a", "a " * 5_001]}, "has at most 5,000 words, and hypotheses"),
-        (
-            {"hypotheses": ["a"] * 40 + ["a " * 2_500], "first_pass_scores": [0.0] * 41},
-            "hypotheses times words of the longest are at most 100,000",
-        ),
-    ],
-)
-def test_rerank_refuses_wrong_inputs(served, changes, message):
-    inputs = {
-        "hypotheses": ["a dog", "a cat"],
-        "first_pass_scores": [-1.0, -2.0],
-        "lm_weight": 0.5,
-        "length_bonus": 0.0,
-        "scale": 1.0,
-    }
-    inputs = {key: tf.constant(value) for key, value in (inputs | changes).items()}
-    with pytest.raises((tf.errors.InvalidArgumentError, ValueError)) as error:
-        served.rerank(**inputs)
-    assert message in str(error.value)
-
-
-def test_a_list_that_is_too_large_is_not_scored(served, monkeypatch):
-    monkeypatch.setattr(served, "_scored", None)
-    with pytest.raises(tf.errors.InvalidArgumentError, match="at most 5,000 words"):
-        served.rerank(tf.constant(["a " * 5_001]), tf.constant([0.0]), 0.5, 0.0, 1.0)
 
 
 @pytest.mark.parametrize("name", ["score", "score_tokens", "encode"])
@@ -267,12 +186,3 @@ def test_long_sentences_are_refused_if_requested():
     assert served.score(fits)["num_tokens"].numpy().tolist() == [9]
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"(?s)takes 9 pieces, .*10"):
         served.score(tf.constant(["the " * 10]))
-
-
-def test_the_served_decision_leaves_out_words_that_are_none(lm):
-    scores, weights = tf.constant([-1.0, -2.0]), [tf.constant(x) for x in (0.5, 0.25, 1.0)]
-    tagged, plain = (tf.constant(t) for t in (["the [noise] cat", "<eps> a"], ["the cat", "a"]))
-    left_out, bare = (numpy(ServedModel(lm).rerank(t, scores, *weights)) for t in (tagged, plain))
-    kept = numpy(ServedModel(lm, keep_non_words=True).rerank(tagged, scores, *weights))
-    np.testing.assert_allclose(left_out["combined_scores"], bare["combined_scores"])
-    assert (kept["combined_scores"] != bare["combined_scores"]).all()
