@@ -18,7 +18,13 @@ from tta.data.vocabulary.word_pieces import read_tokens
 from tta.errors import InputError, printable
 from tta.modeling.formats.trained_models import BUILT_IN
 from tta.names import VOCABULARY
-from tta.scoring.scorers.arguments import as_list, as_texts, check_choice, shortened
+from tta.scoring.scorers.arguments import (
+    as_list,
+    as_texts,
+    check_choice,
+    check_same_index,
+    shortened,
+)
 from tta.scoring.scorers.pooling import of_length_1
 
 SumsAndCounts = tuple[np.ndarray, np.ndarray]
@@ -135,6 +141,7 @@ class Scorer:
         if prefixes is None:
             sums, counts = self.score_with_counts(as_texts(texts), progress)
         else:
+            check_same_index({"texts": texts, "prefixes": prefixes})
             sums, counts = self._continuations(as_texts(texts), as_texts(prefixes), progress)
         return sums if reduction == "sum" else sums / np.maximum(counts, 1)
 
@@ -413,6 +420,7 @@ class Scorer:
         """
         from tta.scoring.metrics.correlation import cosine  # imports SciPy
 
+        check_same_index({"first": first, "second": second})
         first, second = as_texts(first, "first"), as_texts(second, "second")
         if len(first) != len(second):
             rule = f"first has {len(first)} texts, second has {len(second)}: expected pairs"

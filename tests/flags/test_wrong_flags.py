@@ -14,12 +14,16 @@ REQUIRED = {
     "tta-rerank": "--nbest_file=x",
     "tta-score": "",
     "tta-sts": "--sts_file=x",
+    "tta-create-tfrecords": "--input_file=x --vocab_file=x",
 }
 WRONG = {
     "tta-adapt": [
         ("", "error: input_file or nbest_file is required"),
         ("--input_file=a --reference_file=b", "error: reference_file needs nbest_file"),
         ("--input_file=a --max_passes=0", "max_passes=0"),
+    ],
+    "tta-create-tfrecords": [
+        ("--output_dir=-", "output_dir must be a folder, not standard output"),
     ],
     "tta-classify": [
         ("", "train_file and dev_file are required, or task and data_dir (--help lists the flags)"),
