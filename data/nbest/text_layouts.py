@@ -194,7 +194,7 @@ def are_ids(words: Sequence[str]) -> bool:
         return False
     shapes = {re.sub(r"[^\W\d_]+", "a", re.sub(r"\d+", "0", word)) for word in ids}
     starts = {re.sub(r"\d+", "", word) for word in ids}
-    if len(starts) == 1 and re.search(r"[^\W\d]", *starts):  # utt1, utt2 ...
+    if len(starts) == 1 and any(re.search(r"[^\W\d]", start) for start in starts):  # utt1, utt2
         return True
     if len(shapes) > max(1, len(ids) // 5) and len(set(map(len, ids))) > 1:
         return False

@@ -170,7 +170,7 @@ class ParquetWriter(io.StringIO):
         try:
             rows = [json.loads(line) for line in self.getvalue().split("\n") if line]
             has_rows = bool(rows) or self._example is None
-            rows = rows if has_rows else [self._example]
+            rows += [] if self._example is None or has_rows else [self._example]
             names = self._schema.names if self._schema else {k: 0 for row in rows for k in row}
             columns = {name: [row.get(name) for row in rows] for name in names}
             table = pyarrow.table(columns, schema=self._schema)
