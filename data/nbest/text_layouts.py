@@ -181,7 +181,7 @@ def are_ids(words: Sequence[str]) -> bool:
     Ids are different. They are counted, or have digits or underscores and the same shape or length.
     One or two must be long, with a number that has leading zeros among other characters.
     """
-    ids = [word for word in words if _ID.fullmatch(word)]
+    ids = [word for word in words if _ID.fullmatch(word) and re.search(r"[\d_]", word)]
     if len(ids) < _NEARLY_ALL * len(words) or len(set(ids)) < len(ids):
         return False
     if len(ids) < _FEW:
@@ -190,8 +190,6 @@ def are_ids(words: Sequence[str]) -> bool:
         return _are_counted(ids)
     if all(len(word) >= 8 and _LONG.search(word) for word in ids):
         return True
-    if not all(re.search(r"[\d_]", word) for word in ids):
-        return False
     shapes = {re.sub(r"[^\W\d_]+", "a", re.sub(r"\d+", "0", word)) for word in ids}
     starts = {re.sub(r"\d+", "", word) for word in ids}
     if len(starts) == 1 and any(re.search(r"[^\W\d]", start) for start in starts):  # utt1, utt2

@@ -23,7 +23,6 @@ _MANY = 0.1  # of the texts; fewer English ones have accents or words in another
 _OF_ENGLISH = ("whisper",)  # normalizations with the rules of English
 _LATIN = ("LATIN", "MODIFIER", "FEMININE", "MASCULINE")  # begins of names of characters
 _DOTS = "\u0130\u0131"  # of Turkish: a capital with a dot, a small letter without one
-_WITHOUT_DOTS = str.maketrans(_DOTS, "Ii")
 
 
 @dataclass
@@ -161,5 +160,5 @@ def _num_capitals(word):
 
 def _skeleton(word):
     """A word in capitals without marks."""
-    decomposed = unicodedata.normalize("NFD", word.translate(_WITHOUT_DOTS).upper())
+    decomposed = unicodedata.normalize("NFD", word.upper())
     return "".join(one for one in decomposed if unicodedata.category(one) != "Mn")

@@ -24,6 +24,7 @@ LAYOUTS = {  # lines of files, by the layout that the note names; blanks beside 
         "1 the / 2 a / 3 b",
         "a81bc81b-dead-4e5d the cat / bfc1c81b-dea1-ce5d a / 0a1bc81b-f00d-abf9 c",
         "utt1,the cat / utt2,a dog / utt3,so",
+        "".join(f"a-{i} so / " for i in range(19)) + "the cat",
         "spk_a the cat / spk_b a dog / spk_c so",
         "utt-1-1 the cat / utt-1-2 a cat / utt-2-1 so",
     ],
@@ -100,6 +101,8 @@ PROSE = [  # lines, why they may look like something else
     ("# Heading / Some | text / more; text, here", "Markdown"),
     ("The O / A O / B O", "letters"),
     ("东京 很 大 / 北京 也", "another script"),
+    ("the cat / music.wav is a file. / a dog", "one line that fits"),
+    ("spk_1 hello / spk_2 hi / spk_1 so", "speakers who return"),
     ("well-known words / T-shirts / co-operation", "hyphens"),
     ("", "nothing"),
 ]  # fmt: skip

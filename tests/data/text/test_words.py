@@ -80,6 +80,7 @@ def test_marks_are_parts_of_words_in_every_script(words, before, after):
         ("snake_case_", ["snake_case_"], "an underscore is a letter of names"),
         ("love❤\ufe0f!", ["love", "❤\ufe0f!"], "a variation selector stays with its sign"),
         ("👩\u200d🚀ok", ["👩\u200d🚀", "ok"], "a joiner between signs"),
+        ("❤\ufe0fok", ["❤\ufe0f", "ok"], "and before a word"),
         ("3\ufe0f\u20e3.", ["3\ufe0f\u20e3", "."], "a digit in a box"),
         ("\u200f(אב\u200f)", ["\u200f(", "אב\u200f", ")"], "marks of direction"),
         ("\u093e.", ["\u093e", "."], "a vowel sign alone"),
@@ -89,6 +90,11 @@ def test_marks_are_parts_of_words_in_every_script(words, before, after):
 def test_punctuation_apart(word, parts, why):
     assert split_punctuation(word) == parts, why
     assert "".join(parts) == word
+
+
+def test_a_letter_with_a_mark_is_no_single_letter():
+    assert FakeModel().is_common("e a")
+    assert not FakeModel().is_common("e\u0301a")
 
 
 def test_the_class_has_all_marks_of_unicode():
