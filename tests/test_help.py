@@ -54,7 +54,9 @@ Common flags:
   --[no]overwrite
       Replace output files that exist.
   --flagfile=FILE
-      Read flags from a file, one per line.
+      Read flags from a file, one per line; # begins a comment, also after a
+      flag. Flags after --flagfile replace those of the file, lists too, and the
+      file's replace those before it.
   -h, --help
       Show this help. --helpfull adds the flags of absl.
   --version

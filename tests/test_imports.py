@@ -22,7 +22,8 @@ HEAVY = ("tensorflow", "tensorflow_text", "keras")
 ORDER = {
     "data": [
         {"text"},
-        {"vocabulary", "nbest"},
+        {"nbest"},
+        {"vocabulary"},
         {"records", "pairs"},
         {"corpus"},
     ],
@@ -251,7 +252,7 @@ def test_every_folder_with_modules_is_a_package_that_is_installed():
     paths = [path for path in paths if path.parent.name != "tests"]  # those of papers/
     folders = {f"tta.{path.parent.relative_to(ROOT)}" for path in paths}
     found = find_packages(str(ROOT), include=["tta", "tta.*"])
-    ours = {"tta", "tta.integrations"}
+    ours = {"tta", "tta.cli", "tta.integrations"}
     assert {folder.replace("/", ".") for folder in folders} | ours == set(found)
 
 

@@ -6,6 +6,10 @@ from collections.abc import Iterable
 
 from tta import settings
 
+_FLAGFILE = (
+    "Read flags from a file, one per line; # begins a comment, also after a flag. Flags after "
+    "--flagfile replace those of the file, lists too, and the file's replace those before it."
+)
 _KINDS = {int: "INTEGER", float: "NUMBER"}
 
 # What stands in place of the flags of BERT's and the original T-TA's scripts
@@ -66,7 +70,7 @@ def help_text(about: str, configs: Iterable[type]) -> str:
     common = groups.pop(settings.COMMON, [])
     groups[settings.COMMON] = [
         *common,
-        _entry("--flagfile=FILE", "Read flags from a file, one per line.", width),
+        _entry("--flagfile=FILE", _FLAGFILE, width),
         _entry("-h, --help", "Show this help. --helpfull adds the flags of absl.", width),
         _entry("--version", "Show the version.", width),
     ]

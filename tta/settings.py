@@ -278,6 +278,8 @@ def _check(field, value):
     setting = field.setting
     if setting.choices is not None and value not in setting.choices:
         raise InputError(f"{field.name} must be {' or '.join(setting.choices)}, not {value!r}")
+    if field.name == "output_dir" and value == "-":
+        raise InputError("output_dir must be a folder, not standard output")
     if field.kind is float and not math.isfinite(value):
         raise InputError(f"{field.name} must be a finite number, not {value}")
     low, high = setting.minimum, setting.maximum

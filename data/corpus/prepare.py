@@ -30,6 +30,7 @@ from tta.data.corpus.output import (
     write_shard,
 )
 from tta.data.corpus.spill import Spill
+from tta.data.nbest.text_layouts import input_notes
 from tta.data.text.files import open_output
 from tta.data.text.lines import TextReader, bytes_bar, expand_globs, print_notes
 from tta.data.text.progress import tqdm
@@ -68,7 +69,7 @@ def create_tfrecords(
             # Blank lines end documents, and so do ends of files.
             reader = TextReader(paths, config.merge_sentences, config.merge_sentences)
             counts = _fill_spills(reader, tokenizer, spills, config, pool, workers)
-            print_notes(reader)
+            print_notes(input_notes(reader))
             if not counts["sentences"]:
                 raise InputError("no sentence is left to write", ", ".join(paths))
             numbers = range(len(shards))

@@ -13,6 +13,7 @@ from tta.data.nbest.files import NBestFile
 from tta.data.nbest.formats import load_format
 from tta.data.nbest.rows import have_little_in_common
 from tta.data.text.spelling import WITHOUT_BLANKS
+from tta.data.text.words import MARK
 from tta.errors import shown
 
 # What a note says to do about scores of each kind.
@@ -21,7 +22,8 @@ FLAGS = {kind: f"use --scores={kind}" for kind in SCORE_KINDS}
 NEARLY_ALL = 0.9
 # What tokenizers put blanks before: punctuation, and the ends of English contractions.
 _MARK = r"(?:[.,]+|['\u2019](?:s|t|re|ve|ll|d|m)|n['\u2019]t)(?!\S)"
-_DETACHED, _ATTACHED = re.compile(rf"(?<=\s){_MARK}"), re.compile(rf"(?<=[^\W\d_])(?<!\bn){_MARK}")
+_DETACHED = re.compile(rf"(?<=\s){_MARK}")
+_ATTACHED = re.compile(rf"(?:(?<=[^\W\d_])|(?<={MARK}))(?<!\bn){_MARK}")
 _HIGHER_IS_BETTER = re.compile(r"(?i)(confidence|prob|probability|likelihood|posterior|score)s?$")
 _LOWER_IS_BETTER = re.compile(r"(?i)nll|neg|loss|cost|ppl|perplexity")
 # The share of texts of a list, and of lists, that must have little in common. In noisy speech and

@@ -21,6 +21,9 @@ from tta.errors import InputError
 # Longer lines are refused: reading one would take unbounded memory.
 MAX_LINE_BYTES = 1 << 20
 
+# `TextReader.heads` has so many lines of so many files, and of a line so many characters.
+_HEAD_LINES, _HEAD_FILES, _HEAD_CHARACTERS = 50, 100, 1000
+
 _WHOLE_LINES = "whole lines were read, but they look like those of a table; "
 
 
@@ -139,6 +142,8 @@ class TextReader:
 
     Attributes:
         has_columns: whether the command has a flag --column, for `notes`.
+        heads: the path and the first lines of each of the first files that were read, without
+            white space around lines, without blank ones, and cut.
         total_bytes: the size of all files as stored (compressed), or None if one of them is
             standard input or a pipe.
         bytes_read: how many of these bytes were read so far; 0 if `total_bytes` is None.
@@ -158,6 +163,7 @@ class TextReader:
     ):
         self._paths = list(paths)
         self.has_columns = has_columns
+        self.heads: list[tuple[Path | str, list[str]]] = []
         self._column = column
         # (number of a line that was yielded, its path, its number in the file minus the first one),
         # where the last two change.
@@ -203,12 +209,17 @@ class TextReader:
         number = 0
         for path, size in zip(self._paths, self._sizes, strict=True):
             opener = open_pipe if size is None else self._open
+            head: list[str] = []
+            if self._column is None and len(self.heads) < _HEAD_FILES:
+                self.heads.append((shown_path(path), head))
             with open_input(path, opener) as self._lines:
                 offset = None
                 for line, text in self._numbered(shown_path(path)):
                     number += 1
                     if self._all_have_tabs is not False and text.strip():
                         self._all_have_tabs = "\t" in text
+                    if len(head) < _HEAD_LINES and (row := text.strip()):
+                        head.append(row[:_HEAD_CHARACTERS])
                     if line - number != offset:
                         offset = line - number
                         self._places.append((number, shown_path(path), offset))
@@ -282,9 +293,9 @@ class ParquetReader(TextReader):
             self._finished_bytes += (sizes[path] or 0) * len(batch) // max(rows, 1)
 
 
-def print_notes(reader: TextReader) -> None:
-    """Prints the notes of a reader to standard error."""
-    for note in reader.notes():
+def print_notes(notes: Iterable[str]) -> None:
+    """Prints notes to standard error."""
+    for note in notes:
         print(f"note: {note}", file=sys.stderr)
 
 

@@ -134,12 +134,17 @@ class ParquetWriter(io.StringIO):
         self._writer: Any = None
         self._batches: Iterator[Any] = iter(())
         self._end: Any = None  # what is beside no rows
+        self._example: dict[str, Any] | None = None
 
     def put_beside(self, files: ParquetFiles) -> None:
         """Lets the columns of as many rows come before those of the lines."""
         self._batches = (part for _, _, part in files.batches() if len(part))
         self._end = files.schema.empty_table()
         self._turn()
+
+    def put_example(self, row: dict[str, Any]) -> None:
+        """Gives a file without rows the columns of this one, which is not written."""
+        self._example = row
 
     def _turn(self):
         """Begins a group, of as many rows as the next batch beside it has."""
@@ -164,12 +169,15 @@ class ParquetWriter(io.StringIO):
 
         try:
             rows = [json.loads(line) for line in self.getvalue().split("\n") if line]
+            has_rows = bool(rows) or self._example is None
+            rows += [] if self._example is None or has_rows else [self._example]
             names = self._schema.names if self._schema else {k: 0 for row in rows for k in row}
             columns = {name: [row.get(name) for row in rows] for name in names}
             table = pyarrow.table(columns, schema=self._schema)
             if self._schema is None:
                 kinds = [(one.name, _without_null(one.name, one.type)) for one in table.schema]
                 table = table.cast(pyarrow.schema(kinds))
+            table = table if has_rows else table.slice(0, 0)
         except (pyarrow.ArrowException, ValueError, AttributeError) as error:
             reason = " ".join(str(error).split())
             raise InputError(f"cannot be written as Parquet: {reason}", self._path) from None

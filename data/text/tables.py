@@ -11,7 +11,7 @@ from typing import Any, TextIO
 
 from tta.data.text.files import open_output
 from tta.data.text.json_text import expect, load_json
-from tta.data.text.parquet import SUFFIX
+from tta.data.text.parquet import SUFFIX, ParquetWriter
 from tta.errors import InputError, located
 
 # A first line of nothing but such names is a header, too.
@@ -195,9 +195,9 @@ def row_writer(
 ) -> Callable[[Mapping[str, Any]], object]:
     """A function that writes a row: csv or tab-separated by the file's ending, else a JSON line.
 
-    A table begins with a header, the keys of the first row. A list in a cell is JSON. Tab-separated
-    cells have no quotes; white space in a text becomes a blank. A number has the fewest digits that
-    read back as the same float32.
+    A table begins with a header, the keys of the first row. A list in a cell is JSON, and None
+    is an empty cell. Tab-separated cells have no quotes; white space in a text becomes a blank. A
+    number has the fewest digits that read back as the same float32.
 
     Args:
         stream, path: the open file and its name.
@@ -218,7 +218,7 @@ def row_writer(
     def write(row):
         nonlocal has_header
         for values in [row.values()] if has_header else [row, row.values()]:
-            cells = [v if isinstance(v, str) else as_json(v) for v in values]
+            cells = [v if isinstance(v, str) else "" if v is None else as_json(v) for v in values]
             if delimiter == ",":
                 table.writerow(cells)
             else:
@@ -226,6 +226,18 @@ def row_writer(
         has_header = True
 
     return write
+
+
+def write_columns(stream: TextIO, path: Path | str, row: dict[str, Any]) -> None:
+    """Writes the columns of a row in place of rows, where a file has none.
+
+    They are the header of a table, the schema of Parquet, and nothing of JSON lines. Arguments as
+    those of `row_writer`; the file has no row.
+    """
+    if isinstance(stream, ParquetWriter):
+        stream.put_example(row)
+    elif row and (delimiter := delimiter_of(path)):
+        csv.writer(stream, delimiter=delimiter, lineterminator="\n").writerow(row)
 
 
 @contextlib.contextmanager

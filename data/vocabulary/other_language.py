@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from scipy.special import bdtrc
 
+from tta.data.text.words import LETTERS, is_letters
 from tta.data.vocabulary.tokenizer import Tokenizer
 
-_WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
+_WORD = re.compile(rf"{LETTERS}(?:'{LETTERS})*")
 _SHORT = 6  # letters; most longer names and terms are split in any language
 _LANGUAGE_WORDS = 60_000  # words of a language, in Zipf's law
 
@@ -35,7 +36,7 @@ def split_in_other_language(
     short = [word for word in cased if len(word) <= _SHORT]
     if not short or sum(len(word) <= 3 for word in words) <= 0.1 * len(words):
         return None
-    num_whole = sum(map(str.isalpha, tokenizer.vocabulary.tokens))
+    num_whole = sum(map(is_letters, tokenizer.vocabulary.tokens))
     typical = 1 - math.log(max(num_whole, 1)) / math.log(_LANGUAGE_WORDS)
     sizes = dict(zip(words, tokenizer.tokenize_flat(words)[1].tolist(), strict=True))
     split = sum(sizes[word] > 1 for word in short) / len(short)

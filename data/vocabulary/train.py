@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from tokenizers import BertWordPieceTokenizer
 
 from tta.choices import KEEP_ACCENTS
+from tta.data.nbest.text_layouts import input_notes
 from tta.data.text.files import open_output
 from tta.data.text.lines import TextReader, bytes_bar, expand_globs, print_notes, sample_lines
 from tta.data.vocabulary.config import VocabularyConfig
@@ -35,7 +36,7 @@ def create_vocab(config: VocabularyConfig) -> AnyVocabulary:
         make = _count if config.tokenizer == "words" else _train
         reader = TextReader(paths)
         vocabulary = make(reader, paths, config)
-        print_notes(reader)
+        print_notes(input_notes(reader))
         file.write(vocabulary.text)
     return vocabulary
 

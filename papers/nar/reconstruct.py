@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 import tta
+from tta.data.nbest.text_layouts import input_notes
 from tta.data.text.files import shown_path
 from tta.data.text.lines import TextReader, expand_globs
 from tta.data.text.tables import open_rows
@@ -119,7 +120,7 @@ def _read(config) -> tuple[list[str], list[tuple[Path | str, int]], list[str]]:
     if not found:
         raise InputError("the file has no text", shown_path(config.input_file))
     texts, places = map(list, zip(*found, strict=True))
-    return texts, places, reader.notes()
+    return texts, places, input_notes(reader)
 
 
 def _vectors(mean, seed) -> dict[str, np.ndarray]:

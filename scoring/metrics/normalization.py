@@ -5,13 +5,26 @@ from collections.abc import Callable, Sequence
 
 from rapidfuzz.distance import Levenshtein
 
+from tta.data.text.words import is_mark
 from tta.registry import Registry
 
-# Characters that no reader sees: soft hyphens, zero-width spaces, marks of direction. Zero-width
-# joiners stay: in some scripts they change a word.
+# Characters that no reader sees: soft hyphens, zero-width spaces, marks of direction, operators
+# without a sign. Zero-width joiners stay: in some scripts they change a word.
 _INVISIBLE = dict.fromkeys(
-    [0xAD, 0x200B, 0x200E, 0x200F, *range(0x202A, 0x202F), 0x2060, *range(0x2066, 0x206A), 0xFEFF]
+    [
+        *(0xAD, 0x34F, 0x61C, 0x180E, 0x200B, 0x200E, 0x200F, 0xFEFF),
+        *(*range(0x202A, 0x202F), *range(0x2060, 0x2065), *range(0x2066, 0x2070)),
+    ]
 )
+# Marks that change only the look of a character: variation selectors, circles and boxes.
+_LOOKS = dict.fromkeys(
+    [
+        *(0x180B, 0x180C, 0x180D, 0x180F, *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)),
+        *(0x488, 0x489, 0x1ABE, *range(0x20DD, 0x20E1), *range(0x20E2, 0x20E5)),
+        *range(0xA670, 0xA673),
+    ]
+)
+_JOINERS = "\u200c\u200d"
 # Characters that are written for an apostrophe.
 _APOSTROPHES = str.maketrans(dict.fromkeys("\u2018\u2019\u02bc\uff07\u00b4`", "'"))
 
@@ -33,8 +46,8 @@ def basic(text: str) -> str:
 
     1. Unicode's compatibility form NFKC: full-width letters become plain ones, ligatures letters.
     2. Lower case.
-    3. Punctuation and symbols (Unicode's categories P and S) become blanks: "well-known" is two
-       words, "U.S." is "u s", "$5" is "5".
+    3. Punctuation and symbols (Unicode's categories P and S) become blanks, with the marks that
+       belong to them, as in emoji: "well-known" is two words, "U.S." is "u s", "$5" is "5".
     4. Apostrophes stay inside words ("don't") and are removed at their ends. Curly apostrophes
        become straight ones.
     5. Words are separated by single blanks.
@@ -42,12 +55,20 @@ def basic(text: str) -> str:
     Digits, accents and spellings stay as they are.
     """
     text = unicodedata.normalize("NFKC", composed(text).translate(_APOSTROPHES)).lower()
-    text = "".join(" " if _is_punctuation(c) else c for c in text)
-    return " ".join(filter(None, (word.strip("'") for word in text.split())))
+    if not text.isascii():
+        text = text.translate(_LOOKS)
+    words = (word.strip("'") for word in "".join(_without_signs(text)).split())
+    return " ".join(word for word in words if word.strip(_JOINERS))
 
 
-def _is_punctuation(character):
-    return character != "'" and unicodedata.category(character)[0] in "PS"
+def _without_signs(text):
+    """Yields the characters of a text, blanks in place of signs, and none of the signs' marks."""
+    is_sign = False
+    for character in text:
+        if is_sign and is_mark(character):
+            continue
+        is_sign = character != "'" and unicodedata.category(character)[0] in "PS"
+        yield " " if is_sign else character
 
 
 # By the name that `--normalize` takes. Each maps str to str.

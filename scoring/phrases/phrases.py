@@ -11,6 +11,7 @@ from typing import Any
 
 from tta.data.nbest.lists import Hypothesis
 from tta.data.text.spelling import WITHOUT_BLANKS, plain_texts
+from tta.data.text.words import MARK
 from tta.errors import InputError, located, shown
 from tta.scoring.metrics.error_rate import characters
 from tta.scoring.metrics.metric import Metric
@@ -21,7 +22,9 @@ Phrase = tuple[str, ...]  # its units
 
 _LETTERS, _CHARACTERS = 5, 2  # that count as a word, by character and in scripts without blanks
 # What sacrebleu's tokenizers split at, too: signs stand alone.
-_BLEU_UNIT = re.compile(rf"{WITHOUT_BLANKS.pattern}|(?:(?!{WITHOUT_BLANKS.pattern})\w)+|[^\w\s]")
+_BLEU_UNIT = re.compile(
+    rf"{WITHOUT_BLANKS.pattern}{MARK}*|(?:(?!{WITHOUT_BLANKS.pattern})(?:\w|{MARK}))+|[^\w\s]{MARK}*"
+)
 
 
 CANDIDATE = "candidate"  # the key in `Hypothesis.extra`, with the phrase that was put in

@@ -219,7 +219,8 @@ class RerankConfig(RescoreConfig):
         None,
         "File for the confidence of every word of the picks as JSON lines, one per list: id, and "
         "words with word, probability, rival and rival_probability (docs/confidence.md). A name "
-        "that ends in .csv or .tsv writes a row for each word, .ctm NIST's CTM, for lists with the "
+        "that ends in .csv or .tsv writes a row for each word, where cells without a rival are "
+        "empty; .ctm writes NIST's CTM, for lists with the "
         "times of words. - is standard output.",
         writes=True,
     )

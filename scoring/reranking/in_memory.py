@@ -5,7 +5,7 @@ The steps and defaults are those of run_rerank.py, so the same lists get the sam
 
 import sys
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
@@ -15,7 +15,7 @@ from tta.scoring.metrics.metric import Metric
 from tta.scoring.notes import Note
 from tta.scoring.reranking.reranked import RerankedList
 from tta.scoring.reranking.reranker import Features, Model, Reranker, check_decision
-from tta.scoring.scorers.arguments import as_list
+from tta.scoring.scorers.arguments import as_list, check_same_index
 from tta.scoring.words.confidence import ConfidenceWeights
 
 
@@ -279,6 +279,8 @@ class _Batch:
 
 
 def _as_batch(lists: Iterable[Any], scores: Any, features: Any) -> _Batch:
+    columns = features if isinstance(features, Mapping) else {"features": features}
+    check_same_index({**columns, "lists": lists, "scores": scores})
     lists = as_list(lists, "lists", "lists of str")
     if not (lists and isinstance(lists[0], str)):
         return _Batch(lists, scores, features, False)

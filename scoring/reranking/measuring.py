@@ -15,6 +15,7 @@ from tta.scoring.combining.scored_lists import ListStatistics, ScoredLists
 from tta.scoring.combining.systems import FIRST_LEVEL, WITH_PHRASES, WITHOUT_MODEL, Systems
 from tta.scoring.combining.weights import FIRST_PASS
 from tta.scoring.metrics import significance
+from tta.scoring.metrics.folding import folding_notes
 from tta.scoring.metrics.metric import with_basic
 from tta.scoring.notes import Note, NoteKind, in_order
 from tta.scoring.reports.evaluation import Change, describe_best, evaluate, find_changes
@@ -73,6 +74,7 @@ def measure(
         *outcome.notes,
         *_result_notes(test_report, measured_test, list(dev_systems.reranked)[-1]),
         *_metric_notes(config, scored.problem.test, test.file),
+        *_normalization_notes(config, scored.problem.test),
         *_reference_notes(scored.problem.test),
         *(() if words is None else words.notes),
         *output_notes,
@@ -170,6 +172,13 @@ def _metric_notes(config: RerankConfig, test: Part, file: NBestFile) -> Iterator
     if metric.of_speech:
         texts += _case_notes(test, test.statistics)
     for text in texts:
+        yield Note(NoteKind.METRIC, text)
+
+
+def _normalization_notes(config: RerankConfig, test: Part) -> Iterator[Note]:
+    """Yields notes on words that the normalization changes, or leaves, as it should not."""
+    lists = ([*(h.text for h in nbest.hypotheses), nbest.reference or ""] for nbest in test.nbest)
+    for text in folding_notes(config.normalize, lists):
         yield Note(NoteKind.METRIC, text)
 
 

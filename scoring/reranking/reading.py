@@ -15,7 +15,7 @@ from tta.data.text.files import shown_path
 from tta.errors import InputError, located
 from tta.scoring.notes import Note, NoteKind
 from tta.scoring.reranking.config import RerankConfig, keeps_non_words
-from tta.scoring.scorers.arguments import as_list, as_texts
+from tta.scoring.scorers.arguments import as_list, as_texts, check_same_index
 
 # What a note says to do about scores of each kind that come from Python.
 _IN_PYTHON = {
@@ -101,7 +101,7 @@ def _with_references(dev: ListsRead) -> ListsRead:
 
 
 def read_lists(
-    lists: Sequence[Iterable[str]],
+    lists: Iterable[Iterable[str]],
     scores: Iterable[Any] | None = None,
     *,
     features: Iterable[Any] | None = None,
@@ -112,9 +112,14 @@ def read_lists(
     """Reads lists from Python, as `tta.rerank` takes them; the id of a list is its index.
 
     Raises:
-        InputError: the arguments have different lengths, or a score is not a finite number.
+        InputError: the arguments have different lengths or indices, or a score is not a finite
+            number.
         TypeError: an argument is not an ordered iterable.
     """
+    check_same_index(
+        {"lists": lists, "scores": scores, "features": features, "references": references}
+    )
+    lists = as_list(lists, "lists", "lists of str")
     columns = {
         "scores": None if scores is None else as_list(scores, "scores", "lists of numbers"),
         "features": None if features is None else as_list(features, "features", "dicts"),
@@ -138,6 +143,8 @@ def _read_hypotheses(
     i: int, texts: Any, scores: Any, features: Mapping[str, Any] | None
 ) -> list[Hypothesis]:
     """The hypotheses of list `i`, with their scores and features."""
+    with located(f"lists[{i}]"):
+        check_same_index({**(features or {}), "texts": texts, "scores": scores})
     texts = as_texts(texts, f"lists[{i}]")
     if scores is not None:
         scores = as_list(scores, f"scores[{i}]", "numbers")

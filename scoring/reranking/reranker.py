@@ -34,7 +34,7 @@ from tta.scoring.reranking.notes import pick_notes, scoring_notes
 from tta.scoring.reranking.reading import RerankInput, read_lists
 from tta.scoring.reranking.reranked import Outcome, Reranked, RerankedList, Tuned
 from tta.scoring.reranking.weighing import weigh, weight_notes
-from tta.scoring.scorers.arguments import as_list, as_texts
+from tta.scoring.scorers.arguments import as_texts
 from tta.scoring.scorers.options import NO_MODEL
 from tta.scoring.scorers.scorer import Scorer
 
@@ -142,7 +142,7 @@ class Reranker:
         L references are not needed. With them, `Outcome.fit_confidence` works.
         """
         read = read_lists(
-            as_list(lists, "lists", "lists of str"),
+            lists,
             scores,
             features=features,
             references=references,
@@ -163,7 +163,7 @@ class Reranker:
     ) -> Tuned:
         """Chooses the weights that are not fixed on lists with references; see `tta.tune`."""
         read = read_lists(
-            as_list(lists, "lists", "lists of str"),
+            lists,
             scores,
             references=references,
             keep_non_words=self.keep_non_words,

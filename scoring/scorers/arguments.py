@@ -1,5 +1,6 @@
 """What callers in Python pass to a scorer: texts and choices, and what is wrong with them."""
 
+import itertools
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
@@ -58,6 +59,28 @@ def as_list(values: Iterable[Any], name: str, kind: str) -> list[Any]:
     if hasattr(values, "to_pylist"):  # an array of pyarrow, which iterates over its own scalars
         return values.to_pylist()  # pyright: ignore[reportAttributeAccessIssue]
     return list(values)
+
+
+def check_same_index(columns: Mapping[str, Any]) -> None:
+    """Raises InputError if two arguments have row labels that differ, as a pandas Series has them.
+
+    All arguments are read by position, so rows of a sorted or filtered Series would belong to
+    others. Arguments without labels, such as lists, are not looked at.
+
+    Args:
+        columns: the arguments by their names.
+    """
+    labelled = {
+        name: column.index
+        for name, column in columns.items()
+        if hasattr(getattr(column, "index", None), "equals")
+    }
+    for (first, index), (second, other) in itertools.pairwise(labelled.items()):
+        if not index.equals(other):
+            raise InputError(
+                f"{first} and {second} have different indices, so their rows may not belong "
+                "together; align them, or pass lists"
+            )
 
 
 def check_choice(what: str, value: str, choices: Collection[str], name: str | None = None) -> None:

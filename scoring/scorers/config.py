@@ -102,8 +102,9 @@ class ScoreConfig(Config):
     )
     perplexity: bool = setting(
         False,
-        "Add the perplexity per token of each sentence, as `perplexity`; null if there is no token "
-        "or if it is above 1.798e308. Needs --normalizer=exact. Not for pairs.",
+        "Add the perplexity per token of each sentence, as `perplexity`; null, or an empty cell, "
+        "if there is no token or if it is above 1.798e308. Needs --normalizer=exact. Not for "
+        "pairs.",
     )
     tokens: bool = setting(
         False,

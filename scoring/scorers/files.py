@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 import tta
+from tta.data.nbest.text_layouts import input_notes
 from tta.data.text.files import STANDARD_STREAM, check_rereadable, file_digest, open_output
 from tta.data.text.lines import (
     GivenTexts,
@@ -27,7 +28,7 @@ from tta.data.text.lines import (
     texts_of,
 )
 from tta.data.text.parquet import ParquetWriter, is_parquet
-from tta.data.text.tables import row_writer
+from tta.data.text.tables import delimiter_of, row_writer, write_columns
 from tta.errors import InputError
 from tta.modeling.formats.trained_models import find_directory
 from tta.names import POOLING
@@ -39,7 +40,14 @@ from tta.scoring.scorers.inference.shards import Shard, Shards, shard_writer
 from tta.scoring.scorers.inference.stream import Block, Sentence, read_blocks, score_stream
 from tta.scoring.scorers.inference.unfinished import unfinished
 from tta.scoring.scorers.pooling import fit_pooling
-from tta.scoring.scorers.rows import punctuation_notes, row_maker, scored_words
+from tta.scoring.scorers.rows import (
+    in_unit,
+    is_folder_of_texts,
+    punctuation_notes,
+    row_maker,
+    scored_words,
+)
+from tta.scoring.scorers.scorer import TokenScores
 
 # `fit_pooling_on_files` draws this many sentences, in which pieces are counted; the whitening is
 # fitted on the vectors of pieces of so many of them.
@@ -167,9 +175,11 @@ def score_file(config: ScoreConfig, model: str | None = None, **load_options: An
                 write(row)
             if output_file == STANDARD_STREAM:
                 file.flush()
+        if not report.sentences and shard is None:
+            write_columns(file, output_file, _columns(config, paths))
         texts = [one.text for one in seen]
         found = language_notes(lm, texts) if lm else ()
-        report.notes = [*notes, *reader.notes(), *found]
+        report.notes = [*notes, *input_notes(reader), *found]
         if config.words and _BOTH_SIDES.search(signature):
             report.notes.append("each word is scored given the words on both sides of it")
         if config.words and lm and not config.split_punctuation:
@@ -214,6 +224,19 @@ def _row(sentence, config):
     return fields
 
 
+def _columns(config, paths):
+    """A row of no sentence, which has the columns of others; none of a table of words."""
+    no_tokens = TokenScores([], np.zeros(0))
+    row = {"file": ""} if is_folder_of_texts(config, paths) else {}
+    row |= _row(Sentence("", 1, 0.0), config)
+    if config.tokens:
+        row |= no_tokens.to_dict()
+    if config.words:
+        row |= {"words": [], "word_log_probabilities": []}
+    is_of_words = config.words and delimiter_of(config.written)
+    return {} if is_of_words else in_unit(row, config.unit)
+
+
 def _token_fields(lm, sentences, config):
     """Further fields of each sentence: the scores of tokens, of words, of both or none."""
     fields = [{} for _ in sentences]
@@ -240,7 +263,7 @@ def calibrate_on_files(config: CalibrateConfig) -> Path:
 
     reader = TextReader(expand_globs(config.input_file))
     texts = sample_lines(reader, NUM_SENTENCES, config.seed)
-    print_notes(reader)
+    print_notes(input_notes(reader))
     return write_light(directory, texts)
 
 
@@ -259,7 +282,7 @@ def fit_pooling_on_files(config: FitPoolingConfig, **load_options: Any) -> Path:
     with open_output(path, config.overwrite, binary=True) as file:
         lm = tta.load(config.model, **load_options)
         texts = sample_lines(reader, NUM_COUNTED, config.seed)
-        print_notes(reader)
+        print_notes(input_notes(reader))
         # The sample partly keeps the order of the text.
         order = np.random.default_rng(config.seed).permutation(len(texts))
         texts = [texts[i] for i in order]

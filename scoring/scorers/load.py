@@ -5,6 +5,7 @@ import os
 from dataclasses import fields
 from typing import Any
 
+from tta.data.text.files import STANDARD_STREAM
 from tta.errors import InputError, did_you_mean
 from tta.modeling.config.model_types import MODEL_TYPES
 from tta.modeling.formats.hub import PREFIX
@@ -48,6 +49,8 @@ def load_scorer(
         TypeError: an option is unknown.
     """
     if cache is not None:
+        if cache == STANDARD_STREAM:
+            raise InputError("the cache must be a file, not standard output", cache)
         from tta.scoring.scorers.inference.cache import with_cache
         from tta.scoring.scorers.inference.store import ResultStore
 

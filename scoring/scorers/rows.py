@@ -3,13 +3,13 @@
 import itertools
 import math
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tta.data.text.lines import iter_lines
 from tta.data.text.parquet import is_parquet
 from tta.data.text.tables import delimiter_of, table_rows
+from tta.data.text.words import is_punctuation, split_punctuation
 from tta.errors import shown
 from tta.scoring.scorers.config import ScoreConfig
 from tta.scoring.scorers.scorer import Scorer, TokenScores
@@ -30,15 +30,12 @@ def row_maker(
     A table (`path`) of words has a row per word. It keeps the other columns of the input.
     """
     by_word = config.words and delimiter_of(path) is not None
-    in_folder = os.path.isdir(config.input_file or "") and not is_parquet(files[0])
+    in_folder = is_folder_of_texts(config, files)
     names: dict[str, str] = _BITS if config.unit == "bits" else {}
-    unit = -math.log(2)
     beside = _beside(config.column, files, by_word, in_folder)
 
     def write_row(given: Row) -> None:
-        first, row = next(beside), dict[str, Any]()
-        for name, value in given.items():
-            row[names.get(name, name)] = _scaled(value, unit) if name in names else value
+        first, row = next(beside), in_unit(given, config.unit)
         if not by_word:
             write(first | row)
             return
@@ -50,7 +47,23 @@ def row_maker(
     return write_row if by_word or in_folder or names else write
 
 
-def _scaled(value, unit):
+def is_folder_of_texts(config: ScoreConfig, files: Sequence[str]) -> bool:
+    """Whether the input is a folder of `files`, whose names are in the rows."""
+    return os.path.isdir(config.input_file or "") and not is_parquet(files[0])
+
+
+def in_unit(row: Row, unit: str) -> dict[str, Any]:
+    """A row in nats, or in bits, where values of surprisal have names of their own."""
+    if unit != "bits":
+        return dict(row)
+    return {
+        _BITS.get(name, name): _in_bits(value) if name in _BITS else value
+        for name, value in row.items()
+    }
+
+
+def _in_bits(value):
+    unit = -math.log(2)
     return [one / unit for one in value] if isinstance(value, list) else value / unit
 
 
@@ -86,12 +99,6 @@ def scored_words(
     return [(w, [float(x.sum()) for x in group]) for w, group in zip(words, groups, strict=True)]
 
 
-def split_punctuation(word: str) -> list[str]:
-    """A word without the punctuation before and after it, which are words of their own."""
-    found = re.fullmatch(r"([^\w\s]*)(.*?)([^\w\s]*)", word, re.DOTALL)
-    return [part for part in (found.groups() if found else [word]) if part]
-
-
 def punctuation_notes(lm: Scorer, texts: Sequence[str], scored: Sequence[TokenScores]) -> list[str]:
     """A note on words of which the punctuation carries more than the rest, if there are any."""
     found = []
@@ -100,7 +107,7 @@ def punctuation_notes(lm: Scorer, texts: Sequence[str], scored: Sequence[TokenSc
         pairs = zip(parts, values, strict=True)
         for word in text.split():
             pieces = list(itertools.islice(pairs, len(split_punctuation(word))))
-            marks = [value for part, value in pieces if re.fullmatch(r"[^\w\s]+", part)]
+            marks = [value for part, value in pieces if is_punctuation(part)]
             if len(marks) < len(pieces) and 2 * sum(marks) < sum(value for _, value in pieces):
                 found.append(word)
     rule = f"words whose punctuation carries more than the rest: {len(found):,}, first"

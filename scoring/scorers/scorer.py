@@ -12,12 +12,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tta.choices import REDUCTIONS
+from tta.data.text.words import is_letters, letter_runs
 from tta.data.vocabulary.unknown_words import count_unknown
 from tta.data.vocabulary.word_pieces import read_tokens
 from tta.errors import InputError, printable
 from tta.modeling.formats.trained_models import BUILT_IN
 from tta.names import VOCABULARY
-from tta.scoring.scorers.arguments import as_list, as_texts, check_choice, shortened
+from tta.scoring.scorers.arguments import (
+    as_list,
+    as_texts,
+    check_choice,
+    check_same_index,
+    shortened,
+)
 from tta.scoring.scorers.comparison.alignment import WordPair
 from tta.scoring.scorers.comparison.cosines import Comparison, CosineComparison
 from tta.scoring.scorers.pooling import of_length_1
@@ -45,7 +52,6 @@ class TokenScores(NamedTuple):
 
 
 _COMMON = 3_000  # words of a language that are common, see `Scorer.is_common`
-_WORD = re.compile(r"[^\W\d_]+")  # letters
 
 # White space, without the control characters that BERT removes from a text instead.
 _BLANKS = re.compile(r"[^\S\x0b\x0c\x1c-\x1f\x85]+")
@@ -141,6 +147,7 @@ class Scorer:
         if prefixes is None:
             sums, counts = self.score_with_counts(as_texts(texts), progress)
         else:
+            check_same_index({"texts": texts, "prefixes": prefixes})
             sums, counts = self._continuations(as_texts(texts), as_texts(prefixes), progress)
         return sums if reduction == "sum" else sums / np.maximum(counts, 1)
 
@@ -276,16 +283,17 @@ class Scorer:
         """Whether a word is one of the commonest of its language, or made of such and letters.
 
         They are the first 3,000 words of the vocabulary, of a small one a quarter: pieces are in
-        the order of their frequency. A model without one takes that of the built-in model.
+        the order of their frequency. A model without one takes that of the built-in model. A letter
+        has a capital; other characters may be words, such as Chinese and Korean names.
         """
-        parts = _WORD.findall(word.lower())
-        return bool(parts) and all(len(part) == 1 or part in self._common for part in parts)
+        parts = letter_runs(word.lower())
+        return bool(parts) and all(part in self._common or _is_letter(part) for part in parts)
 
     @cached_property
     def _common(self) -> set[str]:
         tokens = self._ordered_tokens()
         starts = [token[1:] for token in tokens if token[:1] in ("\u0120", "\u2581")]
-        words = [one for one in starts or tokens if len(one) > 1 and one.isalpha()]
+        words = [one for one in starts or tokens if len(one) > 1 and is_letters(one)]
         return {one.lower() for one in words[: min(_COMMON, len(words) // 4)]}
 
     def _ordered_tokens(self) -> Sequence[str]:
@@ -417,6 +425,7 @@ class Scorer:
             InputError: as `encode`, or `first` and `second` have different lengths.
             TypeError: one of them is not an ordered iterable of str.
         """
+        check_same_index({"first": first, "second": second})
         first, second = as_texts(first, "first"), as_texts(second, "second")
         if len(first) != len(second):
             rule = f"first has {len(first)} texts, second has {len(second)}: expected pairs"
@@ -515,6 +524,11 @@ def _add_up(words, lengths, scored, end):
 def signature_name(name: str) -> str:
     """The name of a model as signatures show it: one printable line without their separator."""
     return printable(name).replace("|", "\\x7c")
+
+
+def _is_letter(part):
+    """Whether a part of a word is one letter of an alphabet with capitals."""
+    return len(part) == 1 and part != part.upper()
 
 
 def unknown_note(lm: Scorer, texts: Sequence[str], counts: Any = None) -> Iterator[str]:

@@ -13,6 +13,7 @@ import numpy as np
 from rapidfuzz.distance import Levenshtein
 
 from tta.data.text.spelling import WITHOUT_BLANKS
+from tta.data.text.words import MARK
 from tta.scoring.combining.decision import Decision, posteriors_of
 from tta.scoring.combining.guess import first_pass_unit
 from tta.scoring.metrics.error_rate import DELETION, SUBSTITUTION
@@ -46,7 +47,7 @@ _TYPICAL_SPREAD = 8.0  # of first-pass scores; they are brought to it before the
 _FLOOR = 1e-3  # keeps logits of shares finite
 _LOWEST = -30.0  # of a token score: a lower one says no more
 
-UNIT = re.compile(rf"{WITHOUT_BLANKS.pattern}|(?:(?!{WITHOUT_BLANKS.pattern})\S)+")
+UNIT = re.compile(rf"{WITHOUT_BLANKS.pattern}{MARK}*|(?:(?!{WITHOUT_BLANKS.pattern})\S)+")
 _SEGMENTED = re.compile(rf"{WITHOUT_BLANKS.pattern}\s+{WITHOUT_BLANKS.pattern}")
 
 

@@ -14,12 +14,16 @@ REQUIRED = {
     "tta-rerank": "--nbest_file=x",
     "tta-score": "",
     "tta-sts": "--sts_file=x",
+    "tta-create-tfrecords": "--input_file=x --vocab_file=x",
 }
 WRONG = {
     "tta-adapt": [
         ("", "error: input_file or nbest_file is required"),
         ("--input_file=a --reference_file=b", "error: reference_file needs nbest_file"),
         ("--input_file=a --max_passes=0", "max_passes=0"),
+    ],
+    "tta-create-tfrecords": [
+        ("--output_dir=-", "output_dir must be a folder, not standard output"),
     ],
     "tta-classify": [
         ("", "train_file and dev_file are required, or task and data_dir (--help lists the flags)"),
@@ -170,12 +174,6 @@ def test_a_flag_of_one_value_that_is_given_twice_is_one_line(no_model, command, 
     ended = run_command(command, *REQUIRED[command].split(), *flags.split())
     rule = f"--{name} is given more than once, and it takes one value (--help lists the flags)"
     assert ended == (1, "", f"error: {rule}\n")
-
-
-def test_a_flag_of_a_file_of_flags_counts(no_model, tmp_path):
-    (tmp_path / "flags").write_text("--nbest_file=a\n")
-    ended = run_command("tta-rerank", f"--flagfile={tmp_path / 'flags'}", "--nbest_file=b")
-    assert (ended.returncode, ended.stderr.count("\n")) == (1, 1)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """The N-best text files of Kaldi, with their costs in a second file."""
 
+import itertools
 import re
 from pathlib import Path
 from typing import Any
@@ -77,6 +78,7 @@ class KaldiFormat(Format):
         files: Any = source.score_file or ()
         files = [files] if isinstance(files, (str, Path)) else files
         costs = [(file, self._read_costs(file)) for file in files]
+        _check_different(costs)
         utterances = {}
         for line_number, line in source.rows:
             with located(line=line_number):
@@ -140,3 +142,11 @@ class KaldiFormat(Format):
                 raise InputError(f"{self.name} ids have no space, got {shown(nbest.utterance_id)}")
             for number, hypothesis in enumerate(nbest.hypotheses, 1):
                 yield nbest, f"{nbest.utterance_id}-{number}", hypothesis
+
+
+def _check_different(costs):
+    """Raises InputError if two of [(file, its costs)] are the same file, or a copy of it."""
+    for (first, costs_of_first), (file, costs_of_file) in itertools.combinations(costs, 2):
+        are_constant = len(set(costs_of_file.values())) == 1  # two such files say nothing
+        if costs_of_first == costs_of_file and (first == file or not are_constant):
+            raise InputError(f"the same costs as in {first}: they would count twice", file)

@@ -154,7 +154,10 @@ def _write_word_table(
     """Writes a row for each word."""
     for nbest, of_list in zip(decision.lists.nbest, confidences.words, strict=True):
         for number, word in enumerate(of_list, 1):
-            write_row({"id": nbest.utterance_id, "word_number": number} | word.to_dict())
+            cells = word.to_dict()
+            if word.rival is None:  # a rival "" is no word, and has a probability
+                cells["rival_probability"] = None
+            write_row({"id": nbest.utterance_id, "word_number": number} | cells)
 
 
 def write_outputs(

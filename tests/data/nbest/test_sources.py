@@ -75,6 +75,7 @@ def test_costs_apart_are_summed_and_are_features(tmp_path):
     [
         ("u1-1 1\n", "'u1-2' has no cost in .*lm"),
         ("u1-1 1\nu1-2 4\nu1-3 2\n", "lm: 'u1-3' has a cost but no hypothesis"),
+        (COSTS["am"], "lm: the same costs as in .*am: they would count twice"),
     ],
 )
 def test_each_file_of_costs_fits_the_lists(tmp_path, lm, rule):
@@ -83,6 +84,14 @@ def test_each_file_of_costs_fits_the_lists(tmp_path, lm, rule):
     (tmp_path / "lm").write_text(lm)
     with pytest.raises(InputError, match=rule):
         read_nbest(tmp_path / "words", score_file=[tmp_path / "am", tmp_path / "lm"])
+
+
+@pytest.mark.parametrize("costs", ["u1-1 1\nu1-2 1\n", COSTS["am"]])
+def test_a_file_of_costs_is_given_once(tmp_path, costs):
+    (tmp_path / "words").write_text("u1-1 a\nu1-2 b\n")
+    (tmp_path / "am").write_text(costs)
+    with pytest.raises(InputError, match=r"am: the same costs as in .*am: they would count twice"):
+        read_nbest(tmp_path / "words", score_file=[tmp_path / "am"] * 2)
 
 
 def test_several_reference_files(tmp_path):

@@ -161,7 +161,7 @@ def test_a_file_of_no_bytes_is_damaged_and_parquet_is_not_packed_again(folder):
     assert os.listdir(folder) == ["in.parquet"]
 
 
-def test_files_of_other_columns_are_refused_and_no_row_keeps_the_columns(folder):
+def test_files_of_other_columns_are_refused(folder):
     write(folder / "in/1.parquet")
     ours = "its columns are not those of in/1.parquet"
     strings = "expected strings in column 'text', got int64"
@@ -171,10 +171,31 @@ def test_files_of_other_columns_are_refused_and_no_row_keeps_the_columns(folder)
         assert done.returncode == 1, rule
         assert f"in/2.parquet: {rule}" in done.stderr
         assert os.listdir(folder) == ["in"]
-    pq.write_table(pq.read_table("in/1.parquet").slice(0, 0), "empty.parquet")
-    done = score("--input_file=empty.parquet", "--column=text", "--output_file=out.parquet")
-    assert done.returncode == 0, done.stderr
-    assert pq.read_schema("out.parquet").names == ["text", "when"]
+
+
+@pytest.mark.parametrize(
+    "flags", ["", "--text", "--perplexity", "--tokens", "--words", "--words --unit=bits --tokens"]
+)
+def test_files_without_rows_have_the_columns_of_others(folder, flags):
+    for name, texts in (("in", ["the cat"]), ("none", [])):
+        rows = pa.table({"sentence": pa.array(texts, pa.string())})
+        pq.write_table(rows, f"{name}.parquet")
+        (folder / f"{name}.txt").write_text("".join(f"{text}\n" for text in texts))
+        for given in (
+            [
+                f"--input_file={name}.parquet",
+                "--column=sentence",
+                f"--output_file={name}.1.parquet",
+            ],
+            [f"--input_file={name}.txt", f"--output_file={name}.2.parquet"],
+            [f"--input_file={name}.txt", f"--output_file={name}.csv"],
+        ):
+            assert score(*given, *flags.split()).returncode == 0
+    for number in (1, 2):
+        assert pq.read_schema(f"none.{number}.parquet") == pq.read_schema(f"in.{number}.parquet")
+    if "--words" not in flags:  # tables of words have the columns of the input, too
+        header = (folder / "in.csv").read_text().splitlines()[0]
+        assert (folder / "none.csv").read_text().splitlines() == [header]
 
 
 def test_other_commands_do_not_take_rows_for_sentences(folder):

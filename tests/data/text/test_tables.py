@@ -14,9 +14,9 @@ ROW = {"text": 'a "b",\tc', "score": float(np.float32(0.1)), "words": [1.5, "é"
 @pytest.mark.parametrize(
     ("name", "default", "expected"),
     [
-        ("out.csv", None, 'text,score,words,none\n"a ""b"",\tc",0.1,"[1.5, ""é""]",null\n'),
-        ("out.tsv.gz", None, 'text\tscore\twords\tnone\na "b", c\t0.1\t[1.5, "é"]\tnull\n'),
-        ("out.txt", "\t", 'text\tscore\twords\tnone\na "b", c\t0.1\t[1.5, "é"]\tnull\n'),
+        ("out.csv", None, 'text,score,words,none\n"a ""b"",\tc",0.1,"[1.5, ""é""]",\n'),
+        ("out.tsv.gz", None, 'text\tscore\twords\tnone\na "b", c\t0.1\t[1.5, "é"]\t\n'),
+        ("out.txt", "\t", 'text\tscore\twords\tnone\na "b", c\t0.1\t[1.5, "é"]\t\n'),
         (
             "out.jsonl",
             None,

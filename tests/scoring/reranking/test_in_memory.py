@@ -417,3 +417,46 @@ def test_files_have_the_same_rule(options, wer, tmp_path):
     if wer is not None:
         assert report.test.row("first pass").value == wer
     assert '"a <eps> b"' in output.read_text(encoding="utf-8")
+
+
+class Labels(list):
+    """Like an index of pandas."""
+
+    def equals(self, other):
+        return self == other
+
+
+class Column(list):
+    """Like a pandas Series."""
+
+    def __init__(self, values, index):
+        super().__init__(values)
+        self.index = Labels(index)
+
+
+ONE, TWO = ["the cat", "a dog"], [["the cat", "a cat"], ["a dog"]]
+SCORES = [[-1, -2], [-3]]
+SAME, OTHER = [0, 1], [1, 0]
+LABELLED = [  # a call with columns of two indices, the arguments that the error names
+    (lambda a, b: tta.rerank(Column(ONE, a), Column([-1, -2], b), "none"), "lists and scores"),
+    (lambda a, b: tta.rerank(Column(TWO, a), Column(SCORES, b), "none"), "lists and scores"),
+    (lambda a, b: tta.rerank([Column(ONE, a)], [Column([-1, -2], b)], "none"), "texts and scores"),
+    (lambda a, b: tta.confidence(Column(ONE, a), Column([-1, -2], b), "none"), "lists and scores"),
+    (lambda a, b: tta.rerank(Column(ONE, a), [-1, -2], FakeModel(), weights=RerankWeights(
+        0.3, features={"am": 1.0}), features={"am": Column([1, 2], b)}), "am and lists"),
+    (lambda a, b: tta.tune(Column(TWO, a), Column(ONE, b), SCORES, "none"), "lists and references"),
+    (lambda a, b: tta.fit_confidence(TWO, Column(ONE, a), Column(SCORES, b), "none"),
+     "scores and references"),
+    (lambda a, b: FakeModel().score(Column(ONE, a), prefixes=Column(ONE, b)), "texts and prefixes"),
+    (lambda a, b: FakeModel().similarity(Column(ONE, a), Column(ONE, b)), "first and second"),
+]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("call", "names"), LABELLED)
+def test_rows_with_other_labels_are_refused(call, names):
+    rule = f"{names} have different indices, so their rows may not belong together"
+    with pytest.raises(InputError, match=rule):
+        call(SAME, OTHER)
+    if names != "first and second":  # the fake model has no vectors
+        call(SAME, SAME)

@@ -14,11 +14,7 @@ from tests.fake_model import FakeModel
 from tta.errors import InputError
 from tta.scoring.scorers.config import ScoreConfig
 from tta.scoring.scorers.files import score_file
-from tta.scoring.scorers.rows import (
-    punctuation_notes,
-    scored_words,
-    split_punctuation,
-)
+from tta.scoring.scorers.rows import punctuation_notes, scored_words
 from tta.scoring.scorers.scorer import TokenScores
 
 SURPRISAL = str(np.float32(1 / math.log(2)))
@@ -96,22 +92,6 @@ def test_of_a_folder_texts_are_read_and_rows_name_their_file(tmp_path):
     for name in ("a.txt", "b.txt"):
         (tmp_path / name).unlink()
     assert "c.py" in score(f"--input_file={tmp_path}").stdout, "without .txt, all are read"
-
-
-@pytest.mark.parametrize(
-    ("word", "parts"),
-    [
-        ("fell.", ["fell", "."]),
-        ('"Oh!"', ['"', "Oh", '!"']),
-        ("don't", ["don't"]),
-        ("U.S.,", ["U.S", ".,"]),
-        ("--", ["--"]),
-        ("¿qué?", ["¿", "qué", "?"]),
-    ],
-)
-def test_punctuation_apart(word, parts):
-    assert split_punctuation(word) == parts
-    assert "".join(parts) == word
 
 
 class ByCharacter(FakeModel):

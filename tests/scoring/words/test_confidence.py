@@ -291,7 +291,7 @@ def test_the_expected_error_rate_has_an_interval_over_lists():
 
 def test_a_table_has_a_row_per_word(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    write_lists(tmp_path / "test.jsonl", [{"id": "u1", "hypotheses": ["a, cat", "a, mat"]}])
+    write_lists(tmp_path / "test.jsonl", [{"id": "u1", "hypotheses": ["a, cat", "a, null"]}])
     arguments = ["--model=none", "--nbest_file=test.jsonl"]
     for name in ("sure.jsonl", "sure.csv", "sure.tsv.gz"):
         done = run_command("tta-rerank", *arguments, f"--confidence={name}")
@@ -305,7 +305,8 @@ def test_a_table_has_a_row_per_word(tmp_path, monkeypatch):
     assert [row["id"] + row["word_number"] for row in rows] == ["u11", "u12"]
     for row, word in zip(rows, words, strict=True):
         assert float(row["probability"]) == pytest.approx(word["probability"], rel=1e-6)
-        assert row["rival"] == ("null" if word["rival"] is None else word["rival"])
+        assert row["rival"] == (word["rival"] or "")
+        assert bool(row["rival_probability"]) == (word["rival"] is not None)
 
 
 def test_a_ctm_has_the_times_of_the_words(tmp_path, monkeypatch):

@@ -15,6 +15,7 @@ from tta.scoring.scorers.arguments import SentenceError
 from tta.scoring.scorers.inference import cache, store
 from tta.scoring.scorers.inference.cache import with_cache
 from tta.scoring.scorers.inference.store import ResultStore
+from tta.scoring.scorers.load import load_scorer
 from tta.scoring.scorers.scorer import Scorer
 
 TEXTS = ["the cat", "a dog ran", "", "the cat", "dogs"]
@@ -165,6 +166,13 @@ def test_a_file_that_is_no_cache_or_damaged_is_one_line(path, make, message):
         sums(cached(path), MANY)
     assert str(raised.value).startswith(f"{path}: {message}")
     assert "\n" not in str(raised.value)
+
+
+def test_standard_output_is_no_cache(path, monkeypatch):
+    monkeypatch.chdir(path.parent)
+    with pytest.raises(InputError, match=r"-: the cache must be a file, not standard output"):
+        load_scorer("small", cache="-")
+    assert not list(path.parent.iterdir())
 
 
 @pytest.mark.parametrize("statement", ["ANALYZE", "VACUUM", "PRAGMA journal_mode = WAL"])

@@ -13,6 +13,7 @@ from absl import app, flags
 
 import tta
 from tta import settings
+from tta.cli.flag_files import GivenTwiceError, parse_flags
 from tta.errors import InputError, install
 from tta.help import answer, help_text
 from tta.standard_streams import prepare_streams, quiet_tensorflow
@@ -84,7 +85,7 @@ def run(
     made: list[Any] = []
 
     def parse(argv: list[str]) -> list[str]:
-        rest = _parse(argv, configs, gone or {})
+        _parse(argv, configs, gone or {})
         _check_required(configs)
         try:
             made.extend(from_flags(config) for config in configs)
@@ -94,7 +95,7 @@ def run(
                 check(*made)
         except InputError as error:
             wrong_usage(f"{error} {_SEE_HELP}")
-        return rest
+        return argv[:1]
 
     app.run(lambda _: _guarded(lambda: main(*made)), flags_parser=parse)
 
@@ -114,7 +115,7 @@ def define_flags(config: type) -> None:
             flags.DEFINE_multi_string(*arguments)
         elif field.is_list:
             parser = _NumbersParser() if field.kind is float else flags.ListParser()
-            flags.DEFINE_flag(_ListFlag(parser, flags.CsvListSerializer(","), *arguments))
+            flags.DEFINE_flag(ListFlag(parser, flags.CsvListSerializer(","), *arguments))
         elif setting.choices is not None:
             flags.DEFINE_enum(name, field.default, list(setting.choices), setting.help)
         elif field.kind is bool:
@@ -136,7 +137,7 @@ def from_flags(config: type) -> Any:
     )
 
 
-class _ListFlag(flags.Flag):
+class ListFlag(flags.Flag):
     """A flag whose value is a list. A repeated flag adds to the list."""
 
     def parse(self, argument):
@@ -158,35 +159,20 @@ class _NumbersParser(flags.ListParser):
         return "comma separated list of numbers"
 
 
-def _parse(argv: list[str], configs: tuple[type, ...], gone: Mapping[str, str]) -> list[str]:
-    try:
-        rest = flags.FLAGS(argv)
-    except flags.UnrecognizedFlagError as error:
-        name = error.flagname
+def _parse(argv: list[str], configs: tuple[type, ...], gone: Mapping[str, str]) -> None:
+    def instead_of(name: str) -> str | None:
         instead = gone.get(name) or gone.get(name.removeprefix("no"))
-        rule = f"--{name} is gone: {instead}" if instead else answer(name) or error
-        wrong_usage(f"{rule} {_SEE_HELP}")
-    except flags.Error as error:
-        rules = "; ".join(str(error).splitlines())  # absl writes one rule per line
-        wrong_usage(f"{rules} {_SEE_HELP}")
+        return f"--{name} is gone: {instead}" if instead else answer(name)
+
+    bare = (f.name for config in configs for f in settings.fields(config) if f.setting.bare)
+    try:
+        parse_flags(flags.FLAGS, argv, instead_of, positional=next(bare, None))
+    except GivenTwiceError as error:
+        _stop(f"{error} {_SEE_HELP}", FAILED)
+    except InputError as error:
+        wrong_usage(f"{error} {_SEE_HELP}")
     except SystemExit:  # absl exits with 1 after its help
         show("")
-    _check_repeated()
-    found = (f.name for config in configs for f in settings.fields(config) if f.setting.bare)
-    if len(rest) > 1 and (name := next(found, None)):
-        flags.FLAGS[name].value = [*(flags.FLAGS[name].value or []), *rest[1:]]
-    elif len(rest) > 1:
-        rule = f"unexpected argument {rest[1]!r}: every option is a --flag=value"
-        wrong_usage(f"{rule} {_SEE_HELP}")
-    return rest
-
-
-def _check_repeated():
-    """Stops if a flag of one value was given more than once, of which the last one would count."""
-    for flag in map(flags.FLAGS.__getitem__, flags.FLAGS):
-        if flag.present > 1 and not isinstance(flag.value, list):
-            rule = f"--{flag.name} is given more than once, and it takes one value"
-            _stop(f"{rule} {_SEE_HELP}", FAILED)
 
 
 def _check_required(configs):
