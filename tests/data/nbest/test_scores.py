@@ -95,7 +95,7 @@ def lists(*scores):
         (lists([-1.0, -2.0], [-3.0, -3.5]), "jsonl", None, "log-probabilities"),
         (lists(*[[1.0, 2.0, 2.5]] * 4), "jsonl", COSTS, "costs"),
         (lists([1.0, 2.0], [3.0, 3.5]), "jsonl", POSITIVE, "so few may rise by chance"),
-        (lists(*[[-2.0, -1.0, -0.5]] * 3, [-3.0, -2.0]), "jsonl", COSTS, "rising, though negative"),
+        (lists(*[[-2.0, -1.0, -0.5]] * 4, [-3.0, -2.0]), "jsonl", COSTS, "rising, though negative"),
         (lists(*[[-1.0, -2.0]] * 2, [-2.0, -1.0]), "jsonl", None, "one list of three rises"),
         (lists(*[[1.0, 2.0]] * 19, [2.0, 1.0]), "jsonl", COSTS, "nearly all lists"),
         (lists([0.9, 0.1], [0.5, 0.4]), "jsonl", SHARES, "probabilities"),

@@ -17,8 +17,8 @@ from tta.data.text.words import (
     letter_runs,
     split_punctuation,
 )
-from tta.scoring.combining.phrases import Phrases
-from tta.scoring.combining.word_evidence import UNIT
+from tta.scoring.phrases.phrases import Phrases
+from tta.scoring.words.evidence import UNIT
 from tta.scoring.metrics.metric import load_metric
 from tta.scoring.metrics.normalization import basic
 
