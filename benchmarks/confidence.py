@@ -87,7 +87,8 @@ class Words:
         metric = part.statistics.metric
         self.found = find_evidence(decision, metric, lm if model else None, picks)
         references = [one.reference for one in part.nbest]
-        self.correct, self.deletions = self.found.judge(references, metric)
+        judgement = self.found.judge(references, metric)
+        self.correct, self.deletions = judgement.correct, judgement.deletions
         picks = decision.picks if picks is None else picks
         self.rate = part.statistics.value(picks)
 

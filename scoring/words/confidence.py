@@ -231,7 +231,8 @@ def fit_on(decision: Decision, metric: Metric, lm: Scorer | None) -> ConfidenceW
     """Fits weights on the picks of lists with references; see `fit_weights`."""
     evidence = find_evidence(decision, metric, lm)
     references = [one.reference or "" for one in decision.lists.nbest]
-    return fit_weights(evidence, *evidence.judge(references, metric))
+    judgement = evidence.judge(references, metric)
+    return fit_weights(evidence, judgement.correct, judgement.deletions)
 
 
 def confidence_notes(decision: Decision, has_model: bool, is_default: bool) -> Iterator[Note]:

@@ -3,10 +3,11 @@
 L lists, W words of all their picks, F features.
 """
 
+import itertools
 import re
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -86,26 +87,67 @@ class WordEvidence:
     @cached_property
     def owners(self) -> np.ndarray:
         """The index of the list of each word: [W] int64."""
-        return np.repeat(np.arange(len(self.words)), [len(one) for one in self.words])
+        return np.repeat(np.arange(len(self.words)), [len(of_pick) for of_pick in self.words])
 
-    def judge(self, references: Sequence[str], metric: Metric) -> tuple[np.ndarray, np.ndarray]:
-        """Compares the picks with L references: (is the word correct [W] bool; deletions [L] int).
-
-        A word without a part, which the metric does not compare, is correct.
-        """
-        correct, deletions = [], np.zeros(len(self.words), int)
-        for i, (parts, reference) in enumerate(zip(self.parts, references, strict=True)):
-            joined = [part for one in parts for part in one]
-            expected = [p for one in _split(reference, metric, self.by_character)[1] for p in one]
-            right = np.ones(len(joined), bool)
-            for edit in Levenshtein.editops(expected, joined):
+    def judge(self, references: Sequence[str], metric: Metric) -> "Judgement":
+        """Compares the picks with L references, as the metric reads words."""
+        split = WordSplit(metric, self.by_character)
+        correct: list[bool] = []
+        deletions = np.zeros(len(self.words), int)
+        for i, (parts_of_words, reference) in enumerate(zip(self.parts, references, strict=True)):
+            parts = [part for of_word in parts_of_words for part in of_word]
+            is_right = np.ones(len(parts), bool)
+            for edit in Levenshtein.editops(split.compared(reference), parts):
                 if edit.tag == DELETION:
                     deletions[i] += 1
                 else:
-                    right[edit.dest_pos] = False
-            ends = np.cumsum([len(one) for one in parts], dtype=int)
-            correct += [bool(one.all()) for one in np.split(right, ends)[:-1]]
-        return np.array(correct, bool), deletions
+                    is_right[edit.dest_pos] = False
+            correct += [bool(is_right[span].all()) for span in _spans(parts_of_words)]
+        return Judgement(np.array(correct, bool), deletions)
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What references say of the words of L picks.
+
+    Attributes:
+        correct: [W] bool; a word without a part, which the metric does not compare, is correct.
+        deletions: [L] int64, the number of words that each pick lacks.
+    """
+
+    correct: np.ndarray
+    deletions: np.ndarray
+
+
+@dataclass(frozen=True)
+class WordSplit:
+    """How texts are split into words, and words into the parts that a metric compares."""
+
+    metric: Metric
+    by_character: bool
+
+    @classmethod
+    def of(cls, texts: Sequence[str], metric: Metric) -> "WordSplit":
+        """That of texts: in scripts without blanks, each character is a word.
+
+        Texts with blanks between such characters were split by a tool, and keep its words, unless
+        the metric counts characters.
+        """
+        has_characters = any(map(WITHOUT_BLANKS.search, texts))
+        is_segmented = any(map(_SEGMENTED.search, texts))
+        return cls(metric, has_characters and (metric.by_character or not is_segmented))
+
+    def words(self, text: str) -> list[str]:
+        """The words of a text, as they are written."""
+        return UNIT.findall(text) if self.by_character else text.split()
+
+    def parts(self, words: Sequence[str]) -> list[list[str]]:
+        """The parts of each word that the metric compares."""
+        return parts_of(words, self.metric.normalize)
+
+    def compared(self, text: str) -> list[str]:
+        """All parts of a text."""
+        return [part for of_word in self.parts(self.words(text)) for part in of_word]
 
 
 def find_evidence(
@@ -118,109 +160,152 @@ def find_evidence(
     """Finds what speaks for the words of the picks of a decision.
 
     Args:
+        decision: the lists, and their picks.
         metric: its `normalize` says how words are compared.
         lm: a model whose token scores are used, if it has some; None for the list alone.
         picks: [L] int64, other picks than the decision's.
+        progress: whether to show a progress bar on standard error.
     """
-    lists = decision.lists
-    picks = decision.picks if picks is None else picks
-    weights = [posteriors_of(decision)]
-    scores = lists.first_pass * (_TYPICAL_SPREAD / first_pass_unit(lists))
-    weights += [posteriors(lists.present, sharpness * scores) for sharpness in _SHARPNESS]
-    weights = np.stack(weights, axis=-1)  # [L, N, posterior and the four of the first pass]
-    texts = [h.text for one in lists.nbest for h in one.hypotheses]
-    by_character = any(map(WITHOUT_BLANKS.search, texts)) and (
-        metric.by_character or not any(map(_SEGMENTED.search, texts))
-    )
-    found, picked = [], []
-    for one, pick, shares in zip(lists.nbest, picks, weights, strict=True):
-        others: dict[str, np.ndarray] = defaultdict(lambda: np.zeros(weights.shape[-1]))
-        for hypothesis, share in zip(one.hypotheses, shares, strict=False):
-            others[hypothesis.text] += share
-        text = one.hypotheses[pick].text if one.hypotheses else ""
+    lists, picks = decision.lists, decision.picks if picks is None else picks
+    split = WordSplit.of([h.text for nbest in lists.nbest for h in nbest.hypotheses], metric)
+    lists_evidence, picked = [], []
+    for nbest, pick, shares in zip(lists.nbest, picks, _shares(decision), strict=True):
+        text = nbest.hypotheses[pick].text if nbest.hypotheses else ""
+        texts = [hypothesis.text for hypothesis in nbest.hypotheses]
         picked.append(text)
-        found.append(_compare(text, others, metric, by_character))
-    sizes = np.array([len(one.hypotheses) for one in lists.nbest])
-    words, parts, list_shares, rivals, missing, lengths = map(list, zip(*found, strict=True))
-    masses = np.clip(np.concatenate(list_shares), 0.0, 1.0)
-    logits = np.log((masses + _FLOOR) / (1 - masses + _FLOOR))
-    own = np.repeat(sizes, [len(one) for one in words])
-    flat = [word for one in words for word in one]
+        lists_evidence.append(_compare(text, _add_equal(texts, shares), split))
+    words = [of_list.words for of_list in lists_evidence]
+    sizes = np.repeat([len(nbest.hypotheses) for nbest in lists.nbest], list(map(len, words)))
     has_model = lm is not None and lm.gives_log_probabilities
-    of_model = np.zeros([len(flat), len(MODEL_UNITS)])
-    if has_model and lm is not None:
-        of_model = _model_values(lm, picked, words, progress)
-    letters = np.array([len(word) for word in flat], float)
-    columns = [logits, np.log(np.maximum(own, 1))[:, None], of_model, letters[:, None]]
+    masses = np.clip(np.concatenate([of_list.masses for of_list in lists_evidence]), 0.0, 1.0)
+    columns = [
+        np.log((masses + _FLOOR) / (1 - masses + _FLOOR)),
+        np.log(np.maximum(sizes, 1))[:, None],
+        _model_values(lm if has_model else None, picked, words, progress),
+        np.array([[len(word)] for of_list in words for word in of_list], float).reshape(-1, 1),
+    ]
     return WordEvidence(
-        words,
-        parts,
-        by_character,
-        np.concatenate(columns, axis=1),
-        has_model,
-        [rival for one in rivals for rival in one],
-        masses[:, -1],
-        own == 1,
-        np.array(missing),
-        np.array(lengths),
+        words=words,
+        parts=[of_list.parts for of_list in lists_evidence],
+        by_character=split.by_character,
+        values=np.concatenate(columns, axis=1),
+        has_model=has_model,
+        rivals=[rival for of_list in lists_evidence for rival in of_list.rivals],
+        rival_masses=masses[:, -1],
+        is_single=sizes == 1,
+        missing=np.array([of_list.missing for of_list in lists_evidence]),
+        lengths=np.array([of_list.length for of_list in lists_evidence]),
     )
 
 
-def _split(text, metric, by_character):
-    """The words of a text, and the parts of each that the metric compares."""
-    words = UNIT.findall(text) if by_character else text.split()
-    return words, parts_of(words, metric.normalize)
+def _shares(decision: Decision) -> np.ndarray:
+    """The posterior of each hypothesis, and four shares of the first pass: [L, N, 5] float64."""
+    lists = decision.lists
+    scores = lists.first_pass * (_TYPICAL_SPREAD / first_pass_unit(lists))
+    columns = [posteriors(lists.present, sharpness * scores) for sharpness in _SHARPNESS]
+    return np.stack([posteriors_of(decision), *columns], axis=-1)
 
 
-def _compare(text, others, metric, by_character):
-    """What the list says of the W words of a text.
+def _add_equal(texts: Sequence[str], shares: np.ndarray) -> dict[str, np.ndarray]:
+    """The shares of each distinct text of a list, [5] float64; `shares` are of its hypotheses."""
+    totals: dict[str, np.ndarray] = defaultdict(lambda: np.zeros(shares.shape[-1]))
+    for text, share in zip(texts, shares, strict=False):
+        totals[text] += share
+    return totals
 
-    `others` maps each text of the list to its K shares, [K] float64: the posterior comes first.
 
-    Returns (words, parts, shares, rivals, missing, length), as `WordEvidence` has them of all
-    lists. The shares, [W, K + 1] float64, are those of the hypotheses that have the word, in the
-    order of `LIST_UNITS`, and the posterior of its rival.
+@dataclass
+class _ListEvidence:
+    """What one list says of the W words of its pick.
+
+    Attributes:
+        words, parts: as in `WordEvidence`, of this list.
+        masses: [W, 6] float64, the shares of the hypotheses that have the word, in the order of
+            `LIST_UNITS`, and the posterior of its rival.
+        rivals: as in `WordEvidence`, of this list.
+        missing, length: the expected number of words that the pick lacks, and of all words.
     """
-    words, parts = _split(text, metric, by_character)
-    joined = [part for one in parts for part in one]
-    ends = np.cumsum([len(one) for one in parts], dtype=int).tolist()
-    spans = list(zip([0, *ends], ends, strict=False))
-    shares = np.zeros([len(words), 5])
-    rivals = [defaultdict(float) for _ in words]
-    missing = length = 0.0
-    for other, share in others.items():
-        theirs = [part for one in _split(other, metric, by_character)[1] for part in one]
-        there = list(joined)
-        for edit in Levenshtein.editops(theirs, joined):
-            if edit.tag == DELETION:
-                missing += share[0]
-            else:
-                is_word = edit.tag == SUBSTITUTION
-                there[edit.dest_pos] = theirs[edit.src_pos] if is_word else ""
-        length += len(theirs) * share[0]
-        for k, (start, end) in enumerate(spans):
-            if there[start:end] == joined[start:end]:
-                shares[k] += share
-            else:
-                rivals[k][" ".join(filter(None, there[start:end]))] += share[0]
-    best = [max(one, key=lambda name: one[name], default=None) for one in rivals]
-    mass = [0.0 if name is None else one[name] for one, name in zip(rivals, best, strict=True)]
-    with_rival = np.column_stack([shares[:, 1:], shares[:, 0], mass]).reshape(-1, 6)
-    return words, parts, with_rival, best, missing, length
+
+    words: list[str]
+    parts: list[list[str]]
+    masses: np.ndarray = field(default_factory=lambda: np.zeros([0, 6]))
+    rivals: list[str | None] = field(default_factory=list)
+    missing: float = 0.0
+    length: float = 0.0
 
 
-def _model_values(lm, texts, words, progress):
-    """The features of `MODEL_UNITS` of the words of L texts: [W, 4] float64."""
-    distinct = list(dict.fromkeys(text for text, one in zip(texts, words, strict=True) if one))
+def _compare(text: str, shares: Mapping[str, np.ndarray], split: WordSplit) -> _ListEvidence:
+    """Compares a pick with each text of its list. `shares` are theirs, the posterior first."""
+    words = split.words(text)
+    evidence = _ListEvidence(words, split.parts(words))
+    parts = [part for of_word in evidence.parts for part in of_word]
+    spans = _spans(evidence.parts)
+    agreeing = np.zeros([len(words), 5])
+    rivals: list[dict[str, float]] = [defaultdict(float) for _ in words]
+    for other_text, share in shares.items():
+        posterior = float(share[0])
+        other_parts = split.compared(other_text)
+        in_place, num_missing = _align(other_parts, parts)
+        evidence.missing += posterior * num_missing
+        evidence.length += posterior * len(other_parts)
+        for k, span in enumerate(spans):
+            if in_place[span] == parts[span]:
+                agreeing[k] += share
+            else:
+                rivals[k][" ".join(filter(None, in_place[span]))] += posterior
+    evidence.rivals = [max(of_word, key=of_word.__getitem__, default=None) for of_word in rivals]
+    rival_masses = [
+        0.0 if rival is None else of_word[rival]
+        for of_word, rival in zip(rivals, evidence.rivals, strict=True)
+    ]
+    columns = [agreeing[:, 1:], agreeing[:, 0], rival_masses]
+    evidence.masses = np.column_stack(columns).reshape(-1, 6)
+    return evidence
+
+
+def _align(other_parts: Sequence[str], parts: Sequence[str]) -> tuple[list[str], int]:
+    """What another text has in place of each part, "" for nothing; how many parts it has beside."""
+    in_place, num_beside = list(parts), 0
+    for edit in Levenshtein.editops(other_parts, parts):
+        if edit.tag == DELETION:
+            num_beside += 1
+        else:
+            is_part = edit.tag == SUBSTITUTION
+            in_place[edit.dest_pos] = other_parts[edit.src_pos] if is_part else ""
+    return in_place, num_beside
+
+
+def _spans(parts: Iterable[Sequence[str]]) -> list[slice]:
+    """Where the parts of each word stand among all parts."""
+    ends = np.cumsum([0, *map(len, parts)], dtype=int).tolist()
+    return [slice(start, end) for start, end in itertools.pairwise(ends)]
+
+
+def _model_values(
+    lm: Scorer | None, texts: Sequence[str], words: Sequence[Sequence[str]], progress: bool
+) -> np.ndarray:
+    """The features of `MODEL_UNITS` of the words of L texts: [W, 4] float64; 0 without a model."""
+    if lm is None:
+        return np.zeros([sum(map(len, words)), len(MODEL_UNITS)])
+    with_words = [(text, of_text) for text, of_text in zip(texts, words, strict=True) if of_text]
+    distinct = list(dict.fromkeys(text for text, _ in with_words))
     scored = dict(zip(distinct, lm.score_tokens(distinct, progress), strict=True))
-    kept = [(one, scored[text], text) for one, text in zip(words, texts, strict=True) if one]
-    groups = lm.group_tokens(*zip(*kept, strict=True)) if kept else []
     rows = [np.zeros([0, len(MODEL_UNITS)])]
-    for one in groups:
-        tokens = [np.maximum(values, _LOWEST) for values in one]
-        sums = np.array([values.sum() for values in tokens])
-        lowest = np.array([values.min(initial=0.0) for values in tokens])
-        beside = np.convolve(sums, [1, 0, 1])[1:-1]
-        beside /= np.maximum(np.convolve(np.ones(len(sums)), [1, 0, 1])[1:-1], 1)
-        rows.append(np.column_stack([sums, lowest, beside, [len(values) for values in tokens]]))
+    if with_words:
+        groups = lm.group_tokens(
+            [of_text for _, of_text in with_words],
+            [scored[text] for text, _ in with_words],
+            [text for text, _ in with_words],
+        )
+        rows += map(_token_values, groups)
     return np.concatenate(rows)
+
+
+def _token_values(groups: Sequence[np.ndarray]) -> np.ndarray:
+    """The features of the words of a text, from the scores of the tokens of each: [W, 4]."""
+    tokens = [np.maximum(scores, _LOWEST) for scores in groups]
+    sums = np.array([scores.sum() for scores in tokens])
+    lowest = np.array([scores.min(initial=0.0) for scores in tokens])
+    num_neighbours = np.convolve(np.ones(len(sums)), [1, 0, 1])[1:-1]
+    neighbours = np.convolve(sums, [1, 0, 1])[1:-1] / np.maximum(num_neighbours, 1)
+    return np.column_stack([sums, lowest, neighbours, [len(scores) for scores in tokens]])

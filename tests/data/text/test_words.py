@@ -17,10 +17,10 @@ from tta.data.text.words import (
     letter_runs,
     split_punctuation,
 )
-from tta.scoring.phrases.phrases import Phrases
-from tta.scoring.words.evidence import UNIT
 from tta.scoring.metrics.metric import load_metric
 from tta.scoring.metrics.normalization import basic
+from tta.scoring.phrases.phrases import Phrases
+from tta.scoring.words.evidence import UNIT
 
 WORDS = {  # words in many scripts, and signs that stand before and after them
     "Hindi": ("भाषा दिल्ली हिन्दी", "(", "।"),

@@ -153,7 +153,8 @@ def test_the_fit_is_that_of_the_numpy_twin():
 
 def test_words_are_judged_by_the_same_alignment():
     found = evidence([["the kat sat on", "the kat"]], [[-1.0, -9.0]])
-    correct, deletions = found.judge(["a the cat sat"], load_metric("wer"))
+    judgement = found.judge(["a the cat sat"], load_metric("wer"))
+    correct, deletions = judgement.correct, judgement.deletions
     assert correct.tolist() == [True, False, True, False]
     assert deletions.tolist() == [1]
 
