@@ -110,28 +110,75 @@ def write_light(directory: Path | str, sentences: Sequence[Any]) -> Calibration:
         variant = "maskless" if part == "encoder" else "original"
         make = partial(engine_class(model.config), model, tokenizer, pll_variant=variant)
         exact = make()
-        ranges, fixed = _ranges(exact, sentences, probes), LightFile()
-        fixed.add_ranges(exact.weights(), ranges)
-        if ranges and exact.gives_scores and part != "encoder":
-            rounded = make(precision="int8", light=fixed, has_fixed_ranges=True)
-            of_probes = _differences(rounded, exact, probes)
-            of_text = _differences(rounded, exact, sentences[:_COMPARED])
-            largest, typical = np.abs(of_probes).max(), np.sqrt(np.square(of_text).mean())
-            name = "int8" if part is None else f"int8 of the {part}"
-            note = (
-                f"{name} with fixed ranges differs from float32 by {typical:.2f} nats on the text, "
-                f"and by {largest:.2f} on {PROBES[int(np.abs(of_probes).argmax())]!r}"
-            )
-            if not max(largest, typical) <= LIMIT:
-                ranges = {}
-                note += f", more than {LIMIT}: each row has a range of its own, which is slower"
-            notes.append(note)
-        light.add_ranges(exact.weights(), ranges)
+        has_scores = exact.gives_scores and part != "encoder"
+        fitted = _fitted(make, exact, has_scores, sentences=sentences, probes=probes)
+        notes += [note if part is None else f"{part}: {note}" for note in fitted.notes]
+        light.add_ranges(exact.weights(), fitted.ranges)
         has_learned = getattr(model.config, "learned_normalizer", False)
         for normalizer in ("exact", "learned")[: 1 + has_learned]:
             for precision in ("float32", "int8"):
                 make(precision=precision, normalizer=normalizer, light=light).usual()
     return Calibration(light.write(Path(directory)), notes)
+
+
+@dataclass(frozen=True)
+class _Fitted:
+    """The ranges of a model, {products with the same inputs: their range}, and notes on them."""
+
+    ranges: dict[tuple[str, ...], np.ndarray]
+    notes: list[str]
+
+
+@dataclass(frozen=True)
+class _Comparison:
+    """How much int8 changes scores, in nats.
+
+    Attributes:
+        of_text: the root mean square over the sentences of the text.
+        of_probe: the largest over the probes.
+        probe: the index of that probe.
+    """
+
+    of_text: float
+    of_probe: float
+    probe: int
+
+    @property
+    def holds(self) -> bool:
+        """Whether both are small enough."""
+        return max(self.of_text, self.of_probe) <= LIMIT
+
+    def __str__(self) -> str:
+        return (
+            f"int8 with fixed ranges changes scores by {self.of_text:.2f} nats on the text "
+            f"and by at most {self.of_probe:.2f} on probes ({PROBES[self.probe]!r})"
+        )
+
+
+def _fitted(make, exact, has_scores, *, sentences, probes) -> _Fitted:
+    """The ranges of a model that hold; none if int8 takes a range for each row of inputs.
+
+    `make` makes the engine of the model with further options; `exact` is the one in float32. A
+    model that has no scores is not compared with it.
+    """
+    of_text, of_probes = _recorded(exact, sentences), _recorded(exact, probes)
+    widened = _ranges(exact, of_text, of_probes)
+    if not (widened and has_scores):
+        return _Fitted(widened, [])
+    comparisons = []
+    for ranges in (widened, _ranges(exact, of_text, {})):  # the second ones have smaller steps
+        light = LightFile()
+        light.add_ranges(exact.weights(), ranges)
+        rounded = make(precision="int8", light=light, has_fixed_ranges=True)
+        on_text = _differences(rounded, exact, sentences[:_COMPARED])
+        on_probes = np.abs(_differences(rounded, exact, probes))
+        typical, worst = float(np.sqrt(np.square(on_text).mean())), int(on_probes.argmax())
+        comparisons.append(_Comparison(typical, float(on_probes[worst]), worst))
+        if comparisons[-1].holds:
+            return _Fitted(ranges, [str(comparisons[-1])])
+    closest = min(comparisons, key=lambda comparison: comparison.of_probe)
+    note = f"{closest}, more than {LIMIT}: each row has a range of its own, which is slower"
+    return _Fitted({}, [note])
 
 
 def _encoded(texts, tokenizer, longest) -> list[np.ndarray]:
@@ -179,18 +226,18 @@ def calibrate_trained(directory: Path, batches: Iterable[Mapping[str, Any]]) -> 
     print(*(f"note: {directory}: {note}" for note in calibration.notes), sep="\n", file=sys.stderr)
 
 
-def _ranges(engine, sentences, probes) -> dict[tuple[str, ...], np.ndarray]:
-    """{products with the same inputs: their range}, from what they read of sentences and probes."""
-    inputs, of_probes = _recorded(engine, sentences), _recorded(engine, probes)
+def _ranges(engine, of_text, of_probes) -> dict[tuple[str, ...], np.ndarray]:
+    """{products with the same inputs: their range}, from what they read of text and of probes."""
     arrays, ranges = engine.weights(), {}
-    for names, rows in inputs.items():
+    for names, rows in of_text.items():
         kernels = [arrays[n] if n.endswith("kernel") else arrays[n].T for n in names]
         largest = np.max([np.abs(kernel).max(axis=1) for kernel in kernels], axis=0)
         of_activation = names[0].endswith("feed_forward/output/kernel")
         weights = None if of_activation else largest
-        ranges[names] = fit(np.concatenate(rows), weights, np.concatenate(of_probes[names]))
+        wide = np.concatenate(of_probes[names]) if of_probes else None
+        ranges[names] = fit(np.concatenate(rows), weights, wide)
         if engine.config.output_table in names:
-            parts = [*rows, *of_probes[names]]
+            parts = [*rows, *of_probes.get(names, ())]
             highest = [(part @ kernels[0] + arrays["head/bias"]).max(axis=1) for part in parts]
             if are_small(np.concatenate(highest)):
                 ranges[LOGITS,] = np.zeros(0, np.float32)

@@ -10,11 +10,10 @@ import pytest
 
 import tta
 from tests.commands import python
-from tests.tiny import CONFIG, TOKENS, of_family
+from tests.tiny import TOKENS, of_family, write_arrays
 from tta.errors import InputError
-from tta.modeling.config.weights import named
 from tta.modeling.formats import weights
-from tta.modeling.formats.model_directory import load_model, save_model
+from tta.modeling.formats.model_directory import load_model
 from tta.modeling.formats.onnx.light import INDEX, LightFile
 from tta.modeling.formats.parts import part_of
 from tta.modeling.formats.run_checkpoint import write_checkpoint
@@ -43,18 +42,6 @@ def with_vnni(monkeypatch):
     monkeypatch.setattr(engines, "has_vnni", lambda: True)
 
 
-def write(folder, config=CONFIG, seed=0):
-    """A model directory with random weights, made without Keras."""
-    model, rng = Arrays(config), np.random.default_rng(seed)
-    for name, weight in named(config.weights):
-        start = rng.normal(0, 0.4, weight.shape) + name.endswith("gamma")
-        model.assign([(name, start.astype(np.float16).astype(np.float32))])
-    folder.mkdir()
-    (folder / VOCABULARY).write_text("".join(f"{token}\n" for token in TOKENS))
-    save_model(model, folder, "", "float16")
-    return folder
-
-
 def rows():
     rng = np.random.default_rng(1)
     return [rng.integers(5, len(TOKENS), rng.integers(3, 10)).astype(np.int32) for _ in range(40)]
@@ -63,7 +50,7 @@ def rows():
 @pytest.fixture(scope="module", params=FAMILIES)
 def directory(request, tmp_path_factory):
     config = of_family(request.param, learned_normalizer=True)
-    folder = write(tmp_path_factory.mktemp("models") / "model", config)
+    folder = write_arrays(tmp_path_factory.mktemp("models") / "model", config)
     write_light(folder, rows())
     return folder
 
@@ -159,7 +146,7 @@ def test_without_vnni_rows_have_scales_of_their_own(directory, monkeypatch):
 
 
 def test_without_the_file_all_is_as_before(tmp_path):
-    folder = write(tmp_path / "model")
+    folder = write_arrays(tmp_path / "model")
     write_light(folder, rows())
     scores = tta.load(folder, engine="onnxruntime").score(TEXTS)
     (folder / LIGHT).unlink()
@@ -169,7 +156,7 @@ def test_without_the_file_all_is_as_before(tmp_path):
 
 
 def test_ranges_of_other_weights_are_refused(tmp_path):
-    folder, other = write(tmp_path / "model"), write(tmp_path / "other", seed=1)
+    folder, other = write_arrays(tmp_path / "model"), write_arrays(tmp_path / "other", seed=1)
     write_light(other, rows())
     (folder / LIGHT).write_bytes((other / LIGHT).read_bytes())
     rule = r"light.safetensors: its ranges for int8 belong to other weights; tta calibrate writes"
@@ -183,7 +170,7 @@ def test_ranges_of_other_weights_are_refused(tmp_path):
 
 
 def test_a_graph_of_another_version_or_config_is_built_anew(tmp_path, monkeypatch):
-    folder = write(tmp_path / "model")
+    folder = write_arrays(tmp_path / "model")
     write_light(folder, rows())
 
     def found():
@@ -211,7 +198,7 @@ def test_a_graph_of_another_version_or_config_is_built_anew(tmp_path, monkeypatc
     ids=["cut", "empty", "a bit"],
 )
 def test_a_damaged_file_is_refused_in_one_line(content, rule, tmp_path):
-    folder = write(tmp_path / "model")
+    folder = write_arrays(tmp_path / "model")
     write_light(folder, rows())
     (folder / LIGHT).write_bytes(content((folder / LIGHT).read_bytes()))
     with pytest.raises(InputError, match=rf"light\.safetensors: {rule}") as caught:
@@ -222,7 +209,7 @@ def test_a_damaged_file_is_refused_in_one_line(content, rule, tmp_path):
 
 
 def test_damaged_weights_are_found_with_an_index(tmp_path):
-    folder = write(tmp_path / "model")
+    folder = write_arrays(tmp_path / "model")
     write_light(folder, rows())
     content = bytearray((folder / WEIGHTS).read_bytes())
     content[len(content) // 2] ^= 1
@@ -232,7 +219,7 @@ def test_damaged_weights_are_found_with_an_index(tmp_path):
 
 
 def test_other_vocabularies_are_found_with_an_index(tmp_path):
-    folder = write(tmp_path / "model")
+    folder = write_arrays(tmp_path / "model")
     write_light(folder, rows())
     text = (folder / VOCABULARY).read_text().replace("cat\n", "cot\n")
     (folder / VOCABULARY).write_text(text)
@@ -319,11 +306,11 @@ def test_the_built_in_model_takes_no_maximum_and_has_no_probability_above_1():
     ids=["empty", "an object", "short", "of another file", "beyond the end"],
 )
 def test_an_index_that_is_wrong_is_not_used(index, tmp_path):
-    folder = write(tmp_path / "model")
+    folder = write_arrays(tmp_path / "model")
     scores = tta.load(folder, engine="onnxruntime").score(TEXTS)
     crc = zlib.crc32((folder / WEIGHTS).read_bytes())
     light = LightFile()
-    light.write(folder)
+    light.write_arrays(folder)
     light.arrays[INDEX] = np.frombuffer(index.replace(b"CRC", b"%d" % crc), np.uint8)
     write_checkpoint(folder / LIGHT, light.arrays)
     np.testing.assert_array_equal(tta.load(folder, engine="onnxruntime").score(TEXTS), scores)
@@ -352,7 +339,7 @@ def test_the_channels_that_are_largest_are_apart():
 
 
 def test_texts_are_calibrated_with_begin_and_end_token(tmp_path):
-    folder = write(tmp_path / "model")
+    folder = write_arrays(tmp_path / "model")
     found = []
     for sentences in (["the cat sat", "a dog"], [[3, 5, 6, 8, 1], [3, 17, 7, 1]]):
         write_light(folder, [x if isinstance(x, str) else np.array(x, np.int32) for x in sentences])
@@ -370,7 +357,7 @@ def test_texts_are_calibrated_with_begin_and_end_token(tmp_path):
     ],
 )
 def test_what_cannot_be_calibrated(change, rule, tmp_path):
-    folder = write(tmp_path / "model")
+    folder = write_arrays(tmp_path / "model")
     change(folder)
     with pytest.raises(InputError, match=rule):
         write_light(folder, [])
