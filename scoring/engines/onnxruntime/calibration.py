@@ -117,7 +117,8 @@ def write_light(directory: Path | str, sentences: Sequence[Any]) -> Calibration:
         has_learned = getattr(model.config, "learned_normalizer", False)
         for normalizer in ("exact", "learned")[: 1 + has_learned]:
             for precision in ("float32", "int8"):
-                make(precision=precision, normalizer=normalizer, light=light).usual()
+                options = {"precision": precision, "normalizer": normalizer, "light": light}
+                make(**options, has_fixed_ranges=True).usual()  # also for other processors
     return Calibration(light.write(Path(directory)), notes)
 
 
