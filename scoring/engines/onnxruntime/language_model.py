@@ -48,8 +48,14 @@ class LanguageModelEngine(OnnxEngine):
         """The scores in float32, by an engine that is made when it is first needed."""
         with self._exact_lock:
             if self._exact is None:
-                given = self._model, self.tokenizer, "float32", self._network.pll_variant
-                exact = type(self)(*given, self.normalizer, self.device, self._light)
+                exact = type(self)(
+                    self._model,
+                    self.tokenizer,
+                    pll_variant=self._network.pll_variant,
+                    normalizer=self.normalizer,
+                    device=self.device,
+                    light=self._light,
+                )
                 exact.use_threads(self._threads or None)
                 self._exact = exact
         return self._exact.token_scores()

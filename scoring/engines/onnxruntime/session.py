@@ -1,6 +1,7 @@
 """Runs graphs in onnxruntime."""
 
 import contextlib
+import importlib
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -8,7 +9,6 @@ from typing import Any
 import numpy as np
 import onnxruntime
 from onnxruntime import OrtValue
-from onnxruntime.capi import onnxruntime_pybind11_state as states
 
 from tta.choices import PROVIDERS
 from tta.errors import InputError
@@ -20,8 +20,11 @@ _ONLY_ERRORS = 3
 # Larger batches come with others: they are not more than the tokens of a text or two.
 SMALL = 256
 
+_STATES = importlib.import_module("onnxruntime.capi.onnxruntime_pybind11_state")
 _ERRORS = tuple(
-    kind for kind in vars(states).values() if isinstance(kind, type) and issubclass(kind, Exception)
+    kind
+    for kind in vars(_STATES).values()
+    if isinstance(kind, type) and issubclass(kind, Exception)
 )
 
 _LARGE_WEIGHT = 1_000_000  # bytes
