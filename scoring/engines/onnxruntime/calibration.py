@@ -224,7 +224,8 @@ def calibrate_trained(directory: Path, batches: Iterable[Mapping[str, Any]]) -> 
     # Batches of one shape are filled up with empty rows.
     rows = (row[is_real].astype(np.int32) for row, is_real in pairs if is_real.any())
     calibration = write_light(directory, list(islice(rows, NUM_SENTENCES)))
-    print(*(f"note: {directory}: {note}" for note in calibration.notes), sep="\n", file=sys.stderr)
+    for note in calibration.notes:
+        print(f"note: {calibration.path}: {note}", file=sys.stderr)
 
 
 def _ranges(engine, of_text, of_probes) -> dict[tuple[str, ...], np.ndarray]:
