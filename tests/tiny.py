@@ -51,6 +51,23 @@ def write_model_directory(directory, config=CONFIG, seed=0):
     return shutil.copytree(made, directory, dirs_exist_ok=True)
 
 
+def write_arrays(folder, config=CONFIG, seed=0):
+    """Writes a model directory with random weights, without Keras."""
+    from tta.modeling.config.weights import named
+    from tta.modeling.formats.model_directory import save_model
+    from tta.modeling.kits.onnx.weights import Arrays
+    from tta.names import VOCABULARY
+
+    model, rng = Arrays(config), np.random.default_rng(seed)
+    for name, weight in named(config.weights):
+        start = rng.normal(0, 0.4, weight.shape) + name.endswith("gamma")
+        model.assign([(name, start.astype(np.float16).astype(np.float32))])
+    folder.mkdir()
+    (folder / VOCABULARY).write_text("".join(f"{token}\n" for token in TOKENS))
+    save_model(model, folder, "", "float16")
+    return folder
+
+
 def loaded(config=CONFIG, **options):
     """The model of a config, loaded once in a process. No test may change its weights.
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from tokenizers import Tokenizer as Pipeline
@@ -55,6 +56,15 @@ class Tokenizer:
         self._pipeline = word_piece_pipeline(vocabulary, self._normalizer)
         self._splitter = BertPreTokenizer()
         self._remembered = lru_cache(_REMEMBERED_RUNS)(self._ids_of)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """{name: value} of all that the ids of a text depend on."""
+        return {
+            "vocabulary": self.vocabulary.sha256,
+            "lower_case": self.lower_case,
+            "normalization": self.normalization,
+        }
 
     def tokenize_flat(self, texts: Sequence[str | bytes]) -> tuple[np.ndarray, np.ndarray]:
         """Splits N texts, str or UTF-8, into one flat array.

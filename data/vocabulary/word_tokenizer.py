@@ -5,6 +5,7 @@ import threading
 import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -98,6 +99,16 @@ class WordTokenizer:
         self.normalization = normalization
         self.open_vocabulary = open_vocabulary
         self._new_words = _NewWords(len(vocabulary))
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """{name: value} of all that the ids of a text depend on."""
+        return {
+            "vocabulary": self.vocabulary.sha256,
+            "lower_case": self.lower_case,
+            "normalization": self.normalization,
+            "open_vocabulary": self.open_vocabulary,
+        }
 
     def tokenize_flat(self, texts: Sequence[str | bytes]) -> tuple[np.ndarray, np.ndarray]:
         """Splits N texts, str or UTF-8, into one flat array.

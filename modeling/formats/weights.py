@@ -1,6 +1,7 @@
 """`model.weights.h5`: the weights of a model by name, each array with a checksum."""
 
 import io
+import itertools
 import json
 import math
 import zlib
@@ -148,15 +149,24 @@ def _indexed(path, index):
     try:
         content: Any = np.memmap(path, mode="r")
         crc, arrays, fingerprints = json.loads(index.tobytes())
-        if zlib.crc32(content) == crc:
+        if zlib.crc32(content) == crc and all(
+            isinstance(one, str) for one in fingerprints.values()
+        ):
             return {name: _from_chunks(content, *one) for name, one in arrays.items()}, fingerprints
-    except (OSError, LookupError, ValueError, TypeError):
+    except (OSError, LookupError, ValueError, TypeError, AttributeError, RecursionError):
         pass
     return None
 
 
 def _from_chunks(content, dtype, shape, chunk, places):
-    """An array in chunks of a file: `places` are where each starts in the array, and its byte."""
+    """An array in chunks of a file: `places` are where each starts in the array, and its byte.
+
+    Raises ValueError unless the chunks fill the array: its memory is not initialized.
+    """
+    starts = itertools.product(*(range(0, n, size) for n, size in zip(shape, chunk, strict=True)))
+    size = np.dtype(dtype).itemsize * math.prod(shape)
+    if size > len(content) or sorted(map(tuple, starts)) != sorted(tuple(p[:-1]) for p in places):
+        raise ValueError("an index of another file")
     found, count = np.empty(shape, dtype), math.prod(chunk)
     for *starts, offset in places:
         part = found[tuple(slice(a, a + n) for a, n in zip(starts, chunk, strict=True))]

@@ -35,9 +35,8 @@ class ClassifierModel(TextModel):
         return self.config.labels
 
     @property
-    def signature(self):
-        *kept, version = without_scores(super().signature)
-        return "|".join([*kept, f"max_seq_length:{self.config.max_seq_length}", version])
+    def settings(self):
+        return without_scores(super().settings) | {"max_seq_length": self.config.max_seq_length}
 
     def predict(self, texts: Iterable[Any]) -> Any:
         """Labels texts.

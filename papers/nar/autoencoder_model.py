@@ -57,8 +57,8 @@ class AutoencoderModel(TextModel):
         return ("context",)
 
     @property
-    def signature(self):
-        return "|".join(without_scores(super().signature))
+    def settings(self):
+        return without_scores(super().settings)
 
     def _encode(self, texts, representation, pooling, progress) -> np.ndarray:
         if representation != "latent":

@@ -52,11 +52,11 @@ class CosineModel(TextModel):
         return type(self), super().__reduce__()[1]
 
     @property
-    def signature(self):
-        line = super().signature.replace("|log:natural", "")
-        return line.replace(
-            f"|normalizer:{self.normalizer}", "|score:cosine of prediction and target minus 1"
-        )
+    def settings(self):
+        settings = {"score": "cosine of prediction and target minus 1"}
+        names = {"normalizer": "score"}
+        found = {names.get(name, name): value for name, value in super().settings.items()}
+        return {name: value for name, value in (found | settings).items() if name != "log"}
 
     def token_function(self):
         return self._cosines

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-import tta
 from tta.choices import KEEP_ACCENTS, STRIP_LATIN
 from tta.data.text.files import file_digest
 from tta.data.vocabulary import word_tokenizer
@@ -20,7 +19,8 @@ from tta.papers.semfit.vectors.target_vectors import TargetVectors
 from tta.papers.semfit.vectors.word_inputs import letters_in
 from tta.papers.semfit.vectors.word_vectors import WordVectorFile
 from tta.scoring.scorers.arguments import check_choice
-from tta.scoring.scorers.scorer import Scorer, signature_name, split_rows
+from tta.scoring.scorers.scorer import Scorer, split_rows
+from tta.scoring.scorers.signature import digest
 
 # Unicode's categories of punctuation and symbols.
 PUNCTUATION = "".join(c for c in map(chr, range(0x10000)) if unicodedata.category(c)[0] in "PS")
@@ -68,11 +68,13 @@ class StaticVectors(Scorer):
         return word, word.lower()
 
     @property
-    def signature(self):
-        return (
-            f"model:{signature_name(self.name)}|type:word_vectors|size:{self._file.size}"
-            f"|file:{self.digest()}|case:{self.case}|version:{tta.__version__}"
-        )
+    def settings(self):
+        return {
+            "type": "word_vectors",
+            "size": self._file.size,
+            "file": self.digest(),
+            "case": self.case,
+        }
 
     def _encode(self, texts, representation, pooling, progress) -> np.ndarray:
         check_choice("pooling", pooling, ("mean",), self.name)
@@ -155,6 +157,10 @@ class VectorsFolder(StaticVectors):
         if any(not word.isascii() and strip(word) != word for word in self._vocabulary.ids):
             self._normalization = KEEP_ACCENTS
         return _Composed(self._table.size, self._compose)
+
+    @property
+    def settings(self):
+        return super().settings | {"vocab": digest(self._vocabulary.sha256)}
 
     @property
     def case(self):

@@ -6,6 +6,7 @@ A new engine is one class. B batch, T tokens, D vector size, V vocabulary.
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,7 @@ class Engine(ABC):
         batch_tokens: the number of tokens in a batch, padding included, if the options give none.
         vector_sizes: {representation: D}, the default first. See `TextModel.encode`.
         ranges: of the inputs of products in int8, as in `Network`.
+        device: where it computes, as in `tta.load`.
         is_shared: whether a caller has `model`, and may have changed the weights.
         in_tensorflow: loads the model again, as a `TensorFlowEngine`; None if this is one, or if
             the model is in no directory.
@@ -71,6 +73,7 @@ class Engine(ABC):
     batch_tokens: int = 4096
     vector_sizes: Mapping[str, int]
     ranges: Mapping[str, np.ndarray] | None = None
+    device: str = "cpu"
     is_shared: bool = False
     in_tensorflow: Callable[[], "Engine"] | None = None
 
@@ -84,13 +87,16 @@ class Engine(ABC):
         """{name: float32 array} of all weights, under the names of `model.weights.h5`."""
 
     def weights_digest(self) -> str:
-        """Eight hexadecimal digits that change with the weights: of the SHA-256 of names and
-        float16 values.
-        """
-        digest = hashlib.sha256()
-        for name, array in self.weights().items():
-            digest.update(name.encode() + array.astype(np.float16).tobytes())
-        return digest.hexdigest()[:8]
+        """Eight hexadecimal digits that change with the weights: names, shapes, float32 values."""
+        sha256, arrays = hashlib.sha256(), self.weights()
+        for name in sorted(arrays):
+            sha256.update(f"{name} {arrays[name].shape}:".encode())
+            sha256.update(np.ascontiguousarray(arrays[name]).data)
+        return sha256.hexdigest()[:8]
+
+    def input_files(self) -> list[Path]:
+        """The files that the model reads vectors from, besides ids and weights."""
+        return []
 
     @abstractmethod
     def token_scores(self) -> BatchFunction:

@@ -30,7 +30,7 @@ _LONGEST = (
 )
 
 # Parts of a signature: of scores, and of vectors. None is not part of what a folder computes.
-_FLOAT = {"precision": "float32"}
+_FLOAT = {"precision": "float32", "ranges": None}
 SCORES = _FLOAT | {"boundary_tokens": "no"}
 VECTORS = _FLOAT | dict.fromkeys(("pll", "normalizer", "boundary_tokens", "unknown", "log"))
 

@@ -10,12 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
-import tta
 from tta.data.text.files import check_rereadable, file_digest, open_input
 from tta.data.text.progress import tqdm
 from tta.errors import InputError, install
 from tta.scoring.scorers.arguments import NOT_FINITE, SentenceError, as_texts
-from tta.scoring.scorers.scorer import Scorer, TokenScores, signature_name
+from tta.scoring.scorers.scorer import Scorer, TokenScores
 
 _HEAD_BYTES = 1 << 16  # the counts stand there
 _NGRAM_BYTES = 4  # the shortest line of an n-gram: a probability, a tab, a word, the line end
@@ -52,13 +51,14 @@ class NgramModel(Scorer):
         return type(self), (Path(self.path).absolute(), self.score_boundary_tokens)
 
     @property
-    def signature(self):
-        boundary = "yes" if self.score_boundary_tokens else "no"
-        return (
-            f"model:{signature_name(self.name)}|type:ngram|order:{self._model.order}"
-            f"|file:{file_digest(self.path)}|boundary_tokens:{boundary}|log:natural"
-            f"|version:{tta.__version__}"
-        )
+    def settings(self):
+        return {
+            "type": "ngram",
+            "order": self._model.order,
+            "file": file_digest(self.path),
+            "boundary_tokens": self.score_boundary_tokens,
+            "log": "natural",
+        }
 
     def score_tokens(self, texts: Iterable[str], progress: bool = False) -> list[TokenScores]:
         """As `Scorer.score_tokens`; tokens are words, and </s> if boundary tokens are scored."""

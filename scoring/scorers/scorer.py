@@ -15,7 +15,7 @@ from tta.choices import REDUCTIONS
 from tta.data.text.words import is_letters, letter_runs
 from tta.data.vocabulary.unknown_words import count_unknown
 from tta.data.vocabulary.word_pieces import read_tokens
-from tta.errors import InputError, printable
+from tta.errors import InputError
 from tta.modeling.formats.trained_models import BUILT_IN
 from tta.names import VOCABULARY
 from tta.scoring.scorers.arguments import (
@@ -28,6 +28,7 @@ from tta.scoring.scorers.arguments import (
 from tta.scoring.scorers.comparison.alignment import WordPair
 from tta.scoring.scorers.comparison.cosines import Comparison, CosineComparison
 from tta.scoring.scorers.pooling import of_length_1
+from tta.scoring.scorers.signature import signature_line
 
 SumsAndCounts = tuple[np.ndarray, np.ndarray]
 
@@ -63,13 +64,13 @@ class Scorer:
     Every method takes texts as an ordered iterable of str: a list, a tuple, a generator, a
     one-dimensional NumPy array, a pandas Series. Anything else raises a TypeError, see `as_texts`.
 
-    A subclass that scores overrides `score_tokens`, and `score_with_counts` if that is faster. A
-    subclass that encodes overrides `encode`, or `_encode` after its checks, and lists its
-    `representations`; `encode_words` gives the vectors of single words.
+    A subclass that scores overrides `score_tokens`, and `score_with_counts` if that is faster, and
+    lists in `settings` what its scores depend on. A subclass that encodes overrides `encode`, or
+    `_encode` after its checks, and lists its `representations`; `encode_words` gives the vectors of
+    single words.
 
     Attributes:
         name: name of the model in signatures and errors.
-        signature: what the results depend on, in one line: name, kind, contents, version.
         normalizer: "exact" if token scores are log-probabilities, "learned" if they approximate
             them.
         gives_log_probabilities: whether scores are sums of token scores of that kind. If not, they
@@ -84,7 +85,6 @@ class Scorer:
     """
 
     name: str = "model"
-    signature: str = ""
     normalizer: str = "exact"
     gives_log_probabilities: bool = True
     representations: tuple[str, ...] = ()
@@ -100,9 +100,34 @@ class Scorer:
     no_alignment: str = "aligning words needs a token table, which this kind of model has not"
     no_labels: str = "the model predicts no labels; tta classify fine-tunes one that does"
     no_model: str = "this kind of model has no Keras model"
+    _line: str | None = None
 
     def __repr__(self):
         return f"{type(self).__name__}({self.name!r})"
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """{name: value} of all that the results depend on besides the texts, in reading order.
+
+        It begins with "type". Values are as in `signature_line`: contents, such as weights, an
+        n-gram table or a vocabulary, go in as they are, not as their size or their path.
+        """
+        return {}
+
+    @property
+    def signature(self) -> str:
+        """What the results depend on, in one line: the name, the settings, the version.
+
+        "" if the kind of model lists no settings; then its scores cannot be kept in a cache.
+        """
+        if self._line is not None:
+            return self._line
+        return signature_line(self.name, self.settings) if self.settings else ""
+
+    @signature.setter
+    def signature(self, line: str) -> None:
+        """For a kind of model that writes the line itself."""
+        self._line = line
 
     @property
     def model(self) -> Any:
@@ -519,11 +544,6 @@ def _add_up(words, lengths, scored, end):
     counts = np.concatenate([np.ones(begin, int), lengths, np.ones(end, int)]).astype(int)
     word_of = np.repeat(np.arange(len(names)), counts)
     return TokenScores(names, np.bincount(word_of, values, len(names)))
-
-
-def signature_name(name: str) -> str:
-    """The name of a model as signatures show it: one printable line without their separator."""
-    return printable(name).replace("|", "\\x7c")
 
 
 def _is_letter(part):

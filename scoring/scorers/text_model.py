@@ -4,7 +4,7 @@ N sentences, D vector size. What a network computes comes from an engine (`tta.s
 `Runtime` runs it on texts. Scores of texts are made of it here, vectors in `TextVectors`.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from operator import attrgetter
 from pathlib import Path
@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-import tta
 from tta.atomic import check_absent, copy_present, whole_folder
+from tta.data.text.files import file_digest
 from tta.data.vocabulary.unknown_words import SpellingCosts
 from tta.modeling.formats.hub import model_name
 from tta.names import INPUT_FILES, POOLING, VOCABULARY
@@ -23,7 +23,8 @@ from tta.scoring.scorers.arguments import as_texts
 from tta.scoring.scorers.inference.runtime import Results
 from tta.scoring.scorers.inference.text_vectors import TextVectors
 from tta.scoring.scorers.options import ScoreOptions
-from tta.scoring.scorers.scorer import SumsAndCounts, TokenScores, signature_name
+from tta.scoring.scorers.scorer import SumsAndCounts, TokenScores
+from tta.scoring.scorers.signature import digest
 
 _TextModel = TypeVar("_TextModel", bound="TextModel")
 
@@ -195,18 +196,31 @@ class TextModel(TextVectors):
         )
 
     @property
-    def signature(self) -> str:
-        """What a score depends on, in one line."""
-        boundary = "yes" if self.options.score_boundary_tokens else "no"
-        return (
-            f"model:{signature_name(self.name)}|type:{self.model_type}"
-            f"|weights:{self.engine.weights_digest()}|vocab:{self.config.vocab_size}"
-            f"|pll:{self.options.pll_variant}|normalizer:{self.normalizer}"
-            f"|boundary_tokens:{boundary}|unknown:{self.options.unknown}"
-            f"|long:{self.options.long_sentences}"
-            f"|precision:{self.engine.precision}|engine:{self.engine.name}"
-            f"|log:natural|version:{tta.__version__}"
-        )
+    def settings(self):
+        """As `Scorer.settings`; all digests are the same for every engine."""
+        engine, options = self.engine, self.options
+        contents = {
+            "type": self.model_type,
+            "weights": engine.weights_digest(),
+            "config": digest(self.config.to_dict()),
+            "vocab": digest(self.tokenizer and self.tokenizer.settings),
+        }
+        if files := engine.input_files():
+            contents["vectors"] = digest([file_digest(path) for path in files])
+        if engine.ranges:
+            contents["ranges"] = digest(engine.ranges)
+        if engine.device != "cpu":
+            contents["device"] = engine.device
+        return contents | {
+            "pll": options.pll_variant,
+            "normalizer": self.normalizer,
+            "boundary_tokens": options.score_boundary_tokens,
+            "unknown": options.unknown,
+            "long": options.long_sentences,
+            "precision": engine.precision,
+            "engine": engine.name,
+            "log": "natural",
+        }
 
     def token_function(self) -> Callable[[], BatchFunction]:
         """Gives what scores the tokens of a batch: [B, T] float32. InputError without scores."""
@@ -324,7 +338,7 @@ def _sums(results, size):
     return sums, counts
 
 
-def without_scores(signature: str) -> list[str]:
-    """The parts of a signature, without those that only scores depend on; the version is last."""
+def without_scores(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings without those that only scores depend on."""
     of_scores = ("pll", "normalizer", "boundary_tokens", "unknown", "log")
-    return [part for part in signature.split("|") if part.partition(":")[0] not in of_scores]
+    return {name: value for name, value in settings.items() if name not in of_scores}

@@ -7,21 +7,27 @@ import contextlib
 import importlib
 import os
 import sys
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-import tta
 from tta.data.text.progress import tqdm
 from tta.errors import InputError
 from tta.scoring.scorers.arguments import NOT_FINITE, SentenceError, as_texts
-from tta.scoring.scorers.huggingface.loading import VERSIONS, load_model, one_line
+from tta.scoring.scorers.huggingface.loading import (
+    VERSIONS,
+    config_values,
+    load_model,
+    one_line,
+    tokenizer_files,
+    weights_digest,
+)
 from tta.scoring.scorers.huggingface.tokens import TextTokens
 from tta.scoring.scorers.huggingface.trees import Row, ancestors, trees, window
 from tta.scoring.scorers.options import DEFAULTS, ScoreOptions
-from tta.scoring.scorers.scorer import Scorer, TokenScores, signature_name
+from tta.scoring.scorers.scorer import Scorer, TokenScores
+from tta.scoring.scorers.signature import digest
 
 _BATCH_TOKENS = 8192
 _TREE_TOKENS = 512  # of a tree of short texts; of long ones, four times the longest text
@@ -56,7 +62,7 @@ class TransformersModel(Scorer):
         loaded = load_model(name, options.precision)
         self._model, self._reader, self.is_masked, self._max_length = loaded
         self._torch, self._tokens = importlib.import_module("torch"), TextTokens(self._reader)
-        self._given, ends = f"pll:{options.pll_variant}", options.score_boundary_tokens
+        ends = options.score_boundary_tokens
         self._leading = len(self._tokens.added) if self.is_masked and ends else 0  # scored ones
         self._priced = self._tokens.unknown_id if options.unknown == "price" else None
         self._begins: Any = None  # [V] bool, tokens that begin words, for "whole_words"
@@ -71,8 +77,6 @@ class TransformersModel(Scorer):
             if not self.is_masked:
                 self._check_order()
                 begin = "".join(self._reader.convert_ids_to_tokens(self._begin))
-                variant = "" if self._begins is None else "pll:whole_words|"
-                self._given = f"{variant}begin:{signature_name(begin)}"
                 self.notes = (f"{self.name}: a text begins with {begin} (--begin_token)",)
 
     def _check(self):
@@ -120,19 +124,25 @@ class TransformersModel(Scorer):
         return type(self), (self._path, self.options)
 
     @property
-    def signature(self) -> str:
-        """What a score depends on, in one line."""
-        boundary = "yes" if self.options.score_boundary_tokens else "no"
-        digest = 0
-        for weight in self._model.state_dict().values():
-            digest = zlib.crc32(weight.detach().cpu().float().numpy().tobytes(), digest)
-        versions = "|".join(f"{one}:{importlib.import_module(one).__version__}" for one in VERSIONS)
-        return (
-            f"model:{signature_name(self.name)}|type:{type(self._model).__name__}"
-            f"|weights:{digest:08x}|{self._given}|boundary_tokens:{boundary}"
-            f"|unknown:{self.options.unknown}|precision:{self.options.precision}|{versions}"
-            f"|log:natural|version:{tta.__version__}"
-        )
+    def settings(self):
+        options, device = self.options, self._model.device.type
+        reading = {} if device == "cpu" else {"device": device}
+        if self.is_masked or self._begins is not None:
+            reading["pll"] = options.pll_variant
+        if not self.is_masked:
+            reading["begin"] = "".join(self._reader.convert_ids_to_tokens(self._begin))
+        return {
+            "type": type(self._model).__name__,
+            "weights": weights_digest(self._torch, self._model),
+            "config": digest(config_values(self._model.config)),
+            "vocab": digest(tokenizer_files(self._reader)),
+            **reading,
+            "boundary_tokens": options.score_boundary_tokens,
+            "unknown": options.unknown,
+            "precision": options.precision,
+            **{name: importlib.import_module(name).__version__ for name in VERSIONS},
+            "log": "natural",
+        }
 
     def count_unknown(self, texts: Iterable[str]) -> np.ndarray:
         """As `Scorer.count_unknown`: tokens that are the tokenizer's unknown token."""

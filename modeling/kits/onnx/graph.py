@@ -85,6 +85,16 @@ class Graph:
         names = dict.fromkeys(name for inputs in read for name in inputs)
         return {name: self.weights[name] for name in names if name in self.weights}
 
+    @property
+    def input_names(self) -> list[str]:
+        """The names of the inputs, without weights that are fed."""
+        return [name for name, *_ in self._inputs]
+
+    @property
+    def output_names(self) -> list[str]:
+        """The names of the outputs."""
+        return [name for name, _ in self._outputs]
+
     def key(self, fed: Collection[str] = ()) -> str:
         """What `model` depends on, as 32 hexadecimal digits."""
         weights = [(n, a.dtype.name, a.shape) for n, a in self.weights_of().items()]

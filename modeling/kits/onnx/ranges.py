@@ -8,6 +8,7 @@ in float32.
 
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -22,23 +23,42 @@ LOGITS = "logits"  # the "product" that has a range if all logits are small
 _SMALL = 40.0
 
 
-def fit(inputs: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
+def fit(
+    inputs: np.ndarray, weights: np.ndarray | None = None, probes: np.ndarray | None = None
+) -> np.ndarray:
     """The range of rows of inputs [M, K].
 
-    `weights` [K] are the largest of each channel, in all products of these inputs. None smoothes
-    nothing, which would take longer; an activation makes a few channels large, which are computed
-    apart.
+    `probes` [L, K] are rows of which nothing is cut off. `weights` [K] are the largest of each
+    channel, in all products of these inputs. None smoothes nothing, which would take longer; an
+    activation makes a few channels large, which are computed apart.
     """
-    largest = np.abs(inputs).max(axis=0)
+    rows = inputs if probes is None else np.concatenate([inputs, probes])
+    largest = np.abs(rows).max(axis=0)
     if weights is None:
         divisors = np.ones(len(largest))
         divisors[np.argsort(largest)[len(largest) - len(largest) // _APART :]] = 0.0
     else:
         divisors = np.sqrt(np.maximum(largest, 1e-4) / np.maximum(weights, 1e-4))
         divisors /= np.exp(np.log(divisors).mean())
-    smooth = inputs[:, divisors > 0] / divisors[divisors > 0]
-    low, high = np.percentile(smooth, (100 - _PERCENTILE, _PERCENTILE))
-    return np.array([min(low, 0.0), max(high, 0.0), *divisors], np.float32)
+    smooth = rows[:, divisors > 0] / divisors[divisors > 0]
+    low, high = np.percentile(smooth[: len(inputs)], (100 - _PERCENTILE, _PERCENTILE))
+    of_probes = smooth[len(inputs) :]
+    low, high = of_probes.min(initial=min(low, 0.0)), of_probes.max(initial=max(high, 0.0))
+    return np.array([low, high, *divisors], np.float32)
+
+
+def is_range_of(array: np.ndarray, weights: Mapping[str, np.ndarray], product: str) -> bool:
+    """Whether an array is the range of a product's inputs, or the mark of `LOGITS`."""
+    if product == LOGITS:
+        return array.size == 0
+    if product not in weights or array.dtype != np.float32:
+        return False
+    shape = weights[product].shape  # of a kernel [K, N], or of the token table [N, K]
+    num_inputs = shape[0 if product.endswith("kernel") else -1]
+    if array.shape != (2 + num_inputs,) or not np.isfinite(array).all():
+        return False
+    low, high, *divisors = array.tolist()
+    return low <= 0.0 <= high and min(divisors) >= 0.0
 
 
 def are_small(highest: np.ndarray) -> bool:

@@ -29,6 +29,8 @@ class OnnxEngine(Engine):
         tokenizer: whose ids it takes; None if it has no vocabulary.
         precision, pll_variant, normalizer, device: as in `tta.load`.
         light: that of the model's directory.
+        has_fixed_ranges: whether int8 takes the ranges of `light`; None: on processors where this
+            is fast.
 
     Raises:
         InputError: the model does not have the normalizer or the pseudo-log-likelihood variant,
@@ -51,17 +53,19 @@ class OnnxEngine(Engine):
         normalizer: str = "exact",
         device: str = "cpu",
         light: LightFile | None = None,
+        has_fixed_ranges: bool | None = None,
     ):
         check_device(device)
-        self._device, self._light, self._threads = device, light or LightFile(), 0
+        self.device, self._light, self._threads = device, light or LightFile(), 0
         self.config, self.tokenizer, self.precision = model.config, tokenizer, precision
         self.normalizer = normalizer_of(model.config, normalizer)
         self._vocabulary: Any = tokenizer and tokenizer.vocabulary
         self._arrays, self._lock = model.arrays, threading.Lock()
         self._sessions: dict[str, Session] = {}
         if precision == "int8":
-            is_fixed = device == "cpu" and has_vnni()
-            self.ranges = self._light.ranges(self.weights_digest()) if is_fixed else {}
+            if has_fixed_ranges is None:
+                has_fixed_ranges = device == "cpu" and has_vnni()
+            self.ranges = self._light.ranges(self._arrays) if has_fixed_ranges else {}
             self.precision = INT8_FIXED if self.ranges else precision
         self._network = self._make_network(pll_variant)
         self.scores_first_token = not MODEL_TYPES.load(self.config.model_type).predicts_next
@@ -111,6 +115,6 @@ class OnnxEngine(Engine):
         """The session of the graph that a method of the network makes, when it is first used."""
         with self._lock:
             if make.__name__ not in self._sessions:
-                given = make(), self._device, self._light.graph, self._threads
+                given = make(), self.device, self._light, self._threads
                 self._sessions[make.__name__] = self.session_type(*given)
             return self._sessions[make.__name__]

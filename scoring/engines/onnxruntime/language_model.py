@@ -1,5 +1,6 @@
 """The engine of language models in onnxruntime. B batch, T tokens."""
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -7,6 +8,7 @@ import numpy as np
 
 from tta.modeling.kits.onnx.graph import Graph
 from tta.modeling.kits.onnx.language_model import Network
+from tta.modeling.kits.onnx.weights import Arrays
 from tta.scoring.engines.base import BatchFunction
 from tta.scoring.engines.onnxruntime.engine import OnnxEngine
 from tta.scoring.engines.onnxruntime.session import SMALL, Session
@@ -14,6 +16,10 @@ from tta.scoring.engines.onnxruntime.session import SMALL, Session
 # Copies of short sentences are computed together, up to this many tokens: on all cores if no other
 # sentence is in work.
 _TOKENS = SMALL
+
+# See `are_odd`.
+_NUM_ENDS = 2  # the begin and the end token
+_REPEATS, _MANY_PIECES = 3, 8
 
 
 class LanguageModelEngine(OnnxEngine):
@@ -27,7 +33,35 @@ class LanguageModelEngine(OnnxEngine):
         given = self.config, self._arrays, pll_variant, self.normalizer, continues
         return Network(*given, self.ranges, is_shared=True)
 
+    def __init__(self, model: Arrays, *arguments: Any, **options: Any):
+        super().__init__(model, *arguments, **options)
+        self._model, self._exact_lock = model, threading.Lock()
+        self._exact: LanguageModelEngine | None = None
+
     def token_scores(self):
+        if self.precision == "float32":
+            return self._rounded_scores()
+        continues_word = self._vocabulary and self._vocabulary.continues_word
+        return exact_if_odd(self._rounded_scores(), self._exact_scores, continues_word)
+
+    def _exact_scores(self) -> BatchFunction:
+        """The scores in float32, by an engine that is made when it is first needed."""
+        with self._exact_lock:
+            if self._exact is None:
+                exact = type(self)(
+                    self._model,
+                    self.tokenizer,
+                    pll_variant=self._network.pll_variant,
+                    normalizer=self.normalizer,
+                    device=self.device,
+                    light=self._light,
+                )
+                exact.use_threads(self._threads or None)
+                self._exact = exact
+        return self._exact.token_scores()
+
+    def _rounded_scores(self) -> BatchFunction:
+        """The scores in the precision."""
         if self._network.masks_tokens:
             return self._masked(self._network.masked_scores, with_targets=True)
         return self._plain(self._network.scores, read_last=self.scores_first_token)
@@ -55,6 +89,50 @@ class LanguageModelEngine(OnnxEngine):
             self._network.continues_word,
             with_targets,
         )
+
+
+def exact_if_odd(
+    rounded: BatchFunction, exact: Callable[[], BatchFunction], continues_word: np.ndarray | None
+) -> BatchFunction:
+    """The scores of `rounded`, but those of `exact` for sentences that `are_odd`.
+
+    Rounding changes the scores of such sentences by up to tens of nats.
+    """
+
+    def function(ids, mask, wanted):
+        odd = are_odd(ids, mask, continues_word)
+        if not odd.any():
+            return rounded(ids, mask, wanted)
+        scores = np.zeros(ids.shape, np.float32)
+        scores[odd] = exact()(ids[odd], mask[odd], wanted[odd])
+        if not odd.all():
+            scores[~odd] = rounded(ids[~odd], mask[~odd], wanted[~odd])
+        return scores
+
+    return function
+
+
+def are_odd(ids: np.ndarray, mask: np.ndarray, continues_word: np.ndarray | None) -> np.ndarray:
+    """Whether sentences repeat themselves or are mostly pieces of long words: [B] bool.
+
+    The first is that each token occurs three times on average ("the the the", ". . . ."); the
+    second is that most of at least eight tokens continue a word. Both count all tokens but padding,
+    so the answer does not depend on the other sentences of the batch.
+
+    Args:
+        ids: [B, T] int, with begin and end token.
+        mask: [B, T] bool, True at real tokens.
+        continues_word: [V] bool, whether a piece continues a word; None: no piece does.
+    """
+    ordered = np.sort(np.where(mask, ids, -1), axis=1)
+    is_new = (ordered[:, 1:] != ordered[:, :-1]) & (ordered[:, 1:] >= 0)
+    num_distinct = is_new.sum(axis=1) + (ordered[:, 0] >= 0) - _NUM_ENDS
+    num_tokens = mask.sum(axis=1) - _NUM_ENDS
+    odd = (num_tokens >= 3) & (_REPEATS * num_distinct <= num_tokens)
+    if continues_word is not None:
+        num_continuing = (continues_word[ids] & mask).sum(axis=1)
+        odd |= (num_tokens >= _MANY_PIECES) & (2 * num_continuing > num_tokens)
+    return odd
 
 
 def shared_states(

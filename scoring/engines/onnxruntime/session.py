@@ -1,7 +1,9 @@
 """Runs graphs in onnxruntime."""
 
+import contextlib
+import importlib
 import threading
-from collections.abc import Callable
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,12 +12,20 @@ from onnxruntime import OrtValue
 
 from tta.choices import PROVIDERS
 from tta.errors import InputError
+from tta.modeling.formats.onnx.light import LightFile
 from tta.modeling.kits.onnx.graph import Graph
 
 _ONLY_ERRORS = 3
 
 # Larger batches come with others: they are not more than the tokens of a text or two.
 SMALL = 256
+
+_STATES = importlib.import_module("onnxruntime.capi.onnxruntime_pybind11_state")
+_ERRORS = tuple(
+    kind
+    for kind in vars(_STATES).values()
+    if isinstance(kind, type) and issubclass(kind, Exception)
+)
 
 _LARGE_WEIGHT = 1_000_000  # bytes
 
@@ -31,18 +41,19 @@ class Session:
         graph: on a CPU, tables of tokens are read where they are. Kernels are copied, in the layout
             that is fastest, and twice when batches of both kinds have come.
         device: a name of `PROVIDERS`. Other devices than the CPU have one session.
-        stored: as `LightFile.graph`.
+        light: the file that stores graphs, of the model's directory; None makes the graph.
         threads: how many cores are all of them; 0 is those of the machine.
 
     Raises:
-        InputError: onnxruntime cannot start on the device.
+        InputError: onnxruntime cannot start on the device, or the stored graph is not this one;
+            in calls also if it fails.
     """
 
     def __init__(
         self,
         graph: Graph,
         device: str = "cpu",
-        stored: Callable[[str, Callable[[], bytes]], bytes] = lambda key, make: make(),
+        light: LightFile | None = None,
         threads: int = 0,
     ):
         self._device, self._all = device, threads
@@ -58,7 +69,11 @@ class Session:
         self._fed = {name: values.pop(name) for name in tables if name not in kernels}
         self._kept, self._num_running, self._lock = values, 0, threading.Lock()
         key = graph.key(self._fed)
-        self._graph = stored(key, lambda: graph.model(self._fed).SerializeToString())
+        self._light = light or LightFile()
+        self._graph = self._light.graph(key, lambda: graph.model(self._fed).SerializeToString())
+        self._input_names = {*graph.input_names, *self._fed}
+        self._output_names = graph.output_names
+        self._has_fixed_ranges = bool(graph.weights_of("MatMulIntegerToFloat"))
         if device != "cpu":
             self._session(threads)
 
@@ -75,7 +90,8 @@ class Session:
             self._num_running += 1  # after the session's start, which may fail
         try:
             values = {name: OrtValue.ortvalue_from_numpy(x) for name, x in inputs.items()}
-            found = session.run_with_ort_values(None, {**self._fed, **values})
+            with self._failing("run"):
+                found = session.run_with_ort_values(None, {**self._fed, **values})
             return [value.numpy() for value in found]
         finally:
             with self._lock:
@@ -92,14 +108,30 @@ class Session:
         options.intra_op_num_threads = num_threads
         # Threads that wait in a loop would take the time of what else runs.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        if self._has_fixed_ranges:  # sums of 32 bits, also on processors without VNNI
+            options.add_session_config_entry("session.x64quantprecision", "1")
         options.add_external_initializers(list(self._kept), list(self._kept.values()))
         for name, value in self._kept.items():  # without a copy of it
             options.add_initializer(name, value)
         provider = PROVIDERS[self._device]
-        session = onnxruntime.InferenceSession(self._graph, options, providers=[provider])
+        with self._failing("start"):
+            session = onnxruntime.InferenceSession(self._graph, options, providers=[provider])
+        inputs = {one.name for one in session.get_inputs()}
+        outputs = [one.name for one in session.get_outputs()]
+        if not inputs <= self._input_names or outputs != self._output_names:
+            raise self._light.damaged("one of its graphs is that of another model")
         if session.get_providers()[0] != provider:  # it fell back to the CPU
             raise InputError(f"onnxruntime cannot start on the device {self._device}")
         return session
+
+    @contextlib.contextmanager
+    def _failing(self, action: str) -> Iterator[None]:
+        """Turns an error of onnxruntime into one line."""
+        try:
+            yield
+        except _ERRORS as error:
+            reason = str(error).partition("\n")[0]
+            raise self._light.damaged(f"onnxruntime cannot {action} its graph: {reason}") from None
 
 
 def check_device(device: str) -> None:

@@ -16,6 +16,7 @@ from tta.modeling.formats.parts import load_part
 from tta.modeling.functions.masks import words_of
 from tta.modeling.kits.keras import KerasKit
 from tta.modeling.likelihood import likelihood_of
+from tta.names import INPUT_FILES
 from tta.scoring.engines.base import Engine, normalizer_of
 from tta.scoring.engines.directory import tokenizer_in
 from tta.scoring.engines.tensorflow.frozen import FrozenFunctions
@@ -124,6 +125,11 @@ class TensorFlowEngine(Engine):
         if self.tokenizer is None:
             return ModelInputs({})
         return inputs_in(self._directory or "", self.config, self.tokenizer)
+
+    def input_files(self):
+        reads_vectors = self._directory and (self.config.input_features or self.predicts_vectors)
+        paths = (Path(self._directory or "", name) for name in INPUT_FILES)
+        return [path for path in paths if reads_vectors and path.exists()]
 
     def weights(self):
         weights = self._model.named_weights().items()

@@ -1,8 +1,11 @@
 """Loads a masked or causal language model of transformers, or says why a folder is none."""
 
 import contextlib
+import hashlib
 import importlib
 import io
+import json
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -129,3 +132,31 @@ def _max_length(config, tokenizer) -> int:
     if config.model_type in ("roberta", "xlm-roberta", "camembert"):  # rows before the first token
         positions -= config.pad_token_id + 1
     return int(min(positions, tokenizer.model_max_length))
+
+
+# Keys of a config that say where the model came from.
+_PLACES = ("_name_or_path", "_commit_hash", "transformers_version")
+
+
+def weights_digest(torch: Any, model: Any) -> str:
+    """Eight hexadecimal digits that change with names, types, shapes and bytes of the weights."""
+    sha256 = hashlib.sha256()
+    for name, weight in sorted(model.state_dict().items()):
+        sha256.update(f"{name} {weight.dtype} {tuple(weight.shape)}:".encode())
+        flat = weight.detach().cpu().contiguous().reshape(-1)
+        sha256.update(flat.view(torch.uint8).numpy().data)
+    return sha256.hexdigest()[:8]
+
+
+def config_values(config: Any) -> dict[str, Any]:
+    """{name: JSON value} of a config, also those that are defaults, but not where it came from."""
+    values = json.loads(config.to_json_string(use_diff=False))
+    return {name: value for name, value in values.items() if name not in _PLACES}
+
+
+def tokenizer_files(tokenizer: Any) -> dict[str, bytes]:
+    """{name: contents} of the files that a tokenizer saves: all that its ids depend on."""
+    with tempfile.TemporaryDirectory() as folder:
+        tokenizer.save_pretrained(folder)
+        paths = sorted(path for path in Path(folder).rglob("*") if path.is_file())
+        return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}

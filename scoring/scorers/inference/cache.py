@@ -33,7 +33,14 @@ def with_cache(lm: Scorer, store: ResultStore) -> Scorer:
     if not lm.signature:
         raise InputError("a model without a signature has no cache", lm.name)
     made = object.__new__(type(type(lm).__name__, (_Cached, type(lm)), {}))
-    made.__dict__ = vars(lm) | {"_plain": lm, "_store": store, "_key": lm.signature}
+    signature = lm.signature  # a digest of all weights
+    made.__dict__ = vars(lm) | {"_plain": lm, "_store": store, "_key": signature}
+    of_model = f"signature {signature}"
+    if not store.get([of_model]):
+        if not store.is_empty():
+            rule = "it has scores of other models or settings only, so texts are scored anew"
+            made.notes = (*lm.notes, f"{store.path}: {rule}")
+        store.put({of_model: True})
     return made
 
 

@@ -37,6 +37,11 @@ class ResultStore:
             columns = "key TEXT PRIMARY KEY, value TEXT, crc32 INTEGER"
             database.execute(f"CREATE TABLE IF NOT EXISTS {_TABLE} ({columns}) WITHOUT ROWID")
 
+    def is_empty(self) -> bool:
+        """Whether the file has no result."""
+        with self._database() as database:
+            return not any(database.execute(f"SELECT key FROM {_TABLE} LIMIT 1"))
+
     def get(self, keys: Iterable[str]) -> dict[str, Any]:
         """The results of those of the keys that have one."""
         found, which = {}, "WHERE key IN (SELECT value FROM json_each(?))"

@@ -10,7 +10,8 @@ from benchmarks import ROOT
 from tta.errors import InputError
 from tta.modeling.config.model_types import MODEL_TYPES
 from tta.scoring.scorers.load import KINDS
-from tta.scoring.scorers.scorer import Scorer, TokenScores, signature_name
+from tta.scoring.scorers.scorer import Scorer, TokenScores
+from tta.scoring.scorers.signature import signature_text
 
 
 class Letters(Scorer):
@@ -147,8 +148,8 @@ def test_every_scorer_takes_the_arguments_of_the_interface(name):
 
 
 def test_the_name_of_a_folder_cannot_forge_a_signature():
-    assert signature_name("small") == "small"
-    assert signature_name("a|normalizer:exact\n\x1b[2J") == r"a\x7cnormalizer:exact\n\x1b[2J"
+    assert signature_text("small") == "small"
+    assert signature_text("a|normalizer:exact\n\x1b[2J") == r"a\x7cnormalizer:exact\n\x1b[2J"
     # Every signature begins with the name.
     for path in (ROOT / "scoring").rglob("*.py"):
         assert "model:{self.name}" not in path.read_text(encoding="utf-8"), path

@@ -1,6 +1,8 @@
 """Any model of transformers: equal to a loop over tokens, and to minicons where it is installed."""
 
+import json
 import pickle
+import shutil
 
 import numpy as np
 import pytest
@@ -269,3 +271,64 @@ def test_whole_words_need_a_causal_model_with_marks(directories, tmp_path):
         tta.load(f"transformers:{directories['roberta']}", pll_variant="whole_words")
     with pytest.raises(InputError, match="pll_variant must be original or within_word_l2r"):
         tta.load(pll_variant="whole_words").score(["a"])
+
+
+def edit(path, change):
+    values = json.loads(path.read_text())
+    change(values)
+    path.write_text(json.dumps(values))
+
+
+def swap_pieces(values):
+    pieces = values["model"]["vocab"]
+    pieces["t"], pieces["a"] = pieces["a"], pieces["t"]
+
+
+REPLACE = {"type": "Replace", "pattern": {"String": "the"}, "content": "a"}
+# A file of a folder -> a change of it that changes scores.
+CHANGES = {
+    "config.json": [
+        lambda values: values.update(activation_function="relu"),
+        lambda values: values.update(n_head=3),
+        lambda values: values.update(layer_norm_epsilon=0.1),
+    ],
+    "tokenizer.json": [
+        swap_pieces,
+        lambda values: values.update(
+            normalizer={"type": "Replace", "pattern": {"String": "the"}, "content": "a"}
+        ),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "change"), [(name, change) for name, changes in CHANGES.items() for change in changes]
+)
+def test_a_changed_file_that_changes_scores_changes_the_signature(
+    directories, tmp_path, name, change
+):
+    first = tta.load(f"transformers:{directories['gpt2']}")
+    copy = tmp_path / "gpt2"
+    shutil.copytree(directories["gpt2"], copy)
+    same = tta.load(f"transformers:{copy}")
+    assert same.signature == first.signature
+    edit(copy / name, change)
+    second = tta.load(f"transformers:{copy}")
+    assert not np.allclose(first.score(TEXTS), second.score(TEXTS))
+    assert first.signature != second.signature
+
+
+def test_every_weight_and_option_is_in_the_signature(directories):
+    def load(kind, **options):
+        return tta.load(f"transformers:{directories[kind]}", **options)
+
+    lm = load("gpt2")
+    before = lm.signature
+    with torch.no_grad():
+        lm._model.transformer.ln_f.bias[0] += 1e5
+    lines = [before, lm.signature, load("gpt2", begin_token="a").signature]
+    lines += [load("roberta", pll_variant=name).signature for name in ("original", "maskless")]
+    lines.append(load("roberta", score_boundary_tokens=True).signature)
+    lines.append(load("roberta", precision="bfloat16").signature)
+    lines.append(load("roberta", unknown="model").signature)
+    assert len({*lines}) == 8

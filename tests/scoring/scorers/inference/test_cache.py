@@ -89,6 +89,14 @@ def test_sums_and_tokens_and_models_are_apart(path):
     assert repr(lm) == "Model('fake')"
 
 
+def test_a_note_says_that_a_cache_has_scores_of_other_settings_only(path):
+    assert cached(path).notes == ()
+    sums(cached(path), TEXTS)
+    rule = "it has scores of other models or settings only, so texts are scored anew"
+    assert cached(path, Model("length")).notes == (f"{path}: {rule}",)
+    assert cached(path, Model("length")).notes == cached(path).notes == ()
+
+
 @pytest.mark.parametrize("score", [sums, tokens, blocks])
 def test_an_error_names_the_place_of_its_text(path, monkeypatch, score):
     monkeypatch.setattr(cache, "_PART", 2)
