@@ -124,10 +124,11 @@ class TransformerSizes(ModelConfig):
             "feed_forward_norm": self.norm_weights(is_last),
         }
 
-    def norm_weights(self, is_last: bool = False) -> WeightTable:
-        """The weights of the end of a sub-layer."""
-        table = add_norm(self.hidden_size, self.hidden_dropout_prob)
-        return self._layer("AddNorm", table, is_last=is_last)
+    def norm_weights(self, is_last: bool = False, dropout: float | None = None) -> WeightTable:
+        """The weights of the end of a sub-layer; arguments as in the layer `AddNorm`."""
+        rate = self.hidden_dropout_prob if dropout is None else dropout
+        table = add_norm(self.hidden_size, rate)
+        return self._layer("AddNorm", table, is_last=is_last, dropout=dropout)
 
     def stack_weights(self, name: str, num_blocks: int, ends_encoder: bool = False) -> WeightTable:
         """The weights of blocks: name_0, name_1, ...; the last one may be the encoder's last."""
@@ -214,5 +215,6 @@ class ClozeConfig(TransformerSizes, LanguageModelConfig):
             table |= self.stack_weights(side, self.num_tower_layers)
         query = dense(size, size, self.initializer_range)
         table |= {f"{side}_query": query for side in sides}
+        table["query_norm"] = self.norm_weights()
         ends = (*sides, "final") if self.norm_first else ()
-        return table | {f"{name}_norm": self.norm_weights() for name in ("query", *ends)}
+        return table | {f"{side}_norm": self.norm_weights(dropout=0.0) for side in ends}

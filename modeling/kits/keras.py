@@ -1,14 +1,15 @@
 """The kit of Keras: scoring and training, in any precision."""
 
+import contextlib
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import keras
 from keras import ops
 
-from tta.modeling.kits.custom_gradients import trained_bias, trained_gelu, trained_layer_norm
+from tta.modeling.kits.custom_gradients import trained_bias, trained_gelu
 from tta.modeling.kits.types import Tensor
 
 # `centred_layer_norm` rounds m to multiples of 1 over this number, so that float32 adds up the
@@ -30,16 +31,39 @@ def num_parts(num_pieces: int) -> int:
 class KerasKit:
     """Operators as `tta.modeling.functions.kit.Kit` says; weights are those of a `TableLayer`.
 
+    It calls the Keras layer of each part, dense layer, LayerNorm and dropout.
+
     Args:
         training: whether there is dropout, and gradients take one pass over the data each.
         output_table: [V, D], a constant copy of the table for `logits`; None uses the table itself.
+        attention_scores: as in `tta.modeling.functions.kit.Kit`.
     """
 
-    small_logits = False
+    small_logits = projects_together = False
 
-    def __init__(self, training: bool | None = False, output_table: Any = None):
+    def __init__(
+        self,
+        training: bool | None = False,
+        output_table: Any = None,
+        attention_scores: list[Any] | None = None,
+    ):
         self.training = bool(training)
         self._output_table = output_table
+        self.attention_scores = attention_scores
+
+    def part(self, layer: Any, function: Callable[..., Any], *inputs: Any, **options: Any):
+        # A layer of your own need not take the options that it has no use for.
+        options = {name: value for name, value in options.items() if value is not None}
+        if "mask" in options:
+            inputs = *inputs, complete(options.pop("mask"))
+            if self.attention_scores is not None:
+                options["return_attention_scores"] = True
+        outputs = layer(*inputs, training=self.training, **options)
+        if "return_attention_scores" not in options:
+            return outputs
+        output, *scores = outputs
+        self.attention_scores += scores
+        return output
 
     arange, where, equal, maximum = map(
         staticmethod, (ops.arange, ops.where, ops.equal, ops.maximum)
@@ -111,29 +135,28 @@ class KerasKit:
         return ops.cast(x, w.compute_dtype)
 
     def dense(self, rows: Tensor, w: Any):
-        # One product of matrices, whatever the rank of the layer's inputs: TensorFlow fuses it with
-        # the bias and an activation. Bias by `ops.add`, for the rounding of Keras's layers.
-        return self._product(rows, w.compute_dtype, w["kernel"], w["bias"])
+        # One product of matrices, whatever the rank of the inputs of the layer around it:
+        # TensorFlow fuses it with the bias and an activation.
+        return w(rows, training=self.training)
 
-    def _product(self, rows, dtype, kernel, bias):
-        rows, kernel, bias = (ops.cast(one, dtype) for one in (rows, kernel, bias))
+    def product(self, rows: Tensor, kernel: Tensor, bias: Tensor, dtype: str):
+        """rows kernel + bias in a type: [M, inputs] -> [M, outputs]."""
+        rows, kernel, bias = (ops.cast(x, dtype) for x in (rows, kernel, bias))
         rows = ops.matmul(rows, kernel)
+        # `ops.add`, for the rounding of Keras's layers.
         return trained_bias(rows, bias) if self.training else ops.add(rows, bias)
 
     def heads(self, x: Tensor, layers: Sequence[Any], num_heads: int):
-        kernels, biases = ([w[name] for w in layers] for name in ("kernel", "bias"))
-        size = kernels[0].shape[1]
-        length, dtype = ops.shape(x)[1], layers[0].compute_dtype
-        if len(layers) == 1:
-            rows = self._product(self.flat(x, x.shape[-1]), dtype, *kernels, *biases)
-            rows = ops.reshape(rows, (-1, length, size))
-            return [self.split_heads(rows, num_heads, size // num_heads)]
-        # One product for all.
-        kernel = ops.concatenate([ops.cast(one, dtype) for one in kernels], axis=1)
-        bias = ops.concatenate([ops.cast(one, dtype) for one in biases])
-        rows = self._product(self.flat(x, x.shape[-1]), dtype, kernel, bias)
-        rows = ops.reshape(rows, (-1, length, len(layers), num_heads, size // num_heads))
-        return ops.unstack(ops.transpose(rows, (2, 0, 3, 1, 4)), len(layers))
+        rows, length = self.flat(x, x.shape[-1]), ops.shape(x)[1]
+
+        def of_layer(w):
+            outputs = self.dense(rows, w)
+            size = outputs.shape[-1] // num_heads
+            return ops.transpose(
+                ops.reshape(outputs, (-1, length, num_heads, size)), (0, 2, 1, 3)
+            )
+
+        return [of_layer(w) for w in layers]
 
     def pick(self, x: Tensor, positions: Tensor):
         # `ops.take_along_axis` would copy x.
@@ -157,11 +180,10 @@ class KerasKit:
         return found, ops.exp(bias[start:stop] - ops.cast(rounded, "float32"))
 
     def layer_norm(self, w: Any, *terms: Tensor, magnifies: bool = False):
-        if self.training:
-            shape = ops.shape(terms[-1])
-            return trained_layer_norm(w, *(ops.broadcast_to(one, shape) for one in terms))
-        total: Any = sum(ops.cast(one, "float32") for one in terms)
-        return centred_layer_norm(total, w) if magnifies else w(total)
+        # Ours add the terms themselves, and know whether they magnify.
+        if len(terms) > 1 and not getattr(w, "takes_terms", False):
+            terms = (sum(ops.cast(x, "float32") for x in terms),)
+        return w(*terms, training=self.training)
 
     def activation(self, x: Tensor, name: str):
         return {
@@ -171,7 +193,23 @@ class KerasKit:
         }[name](x)
 
     def dropout(self, x: Tensor, w: Any):
-        return w.drop(x, training=True) if self.training and w.drop else x
+        return w.drop(x, training=self.training) if w.drop else x
+
+
+def complete(mask: Any) -> Any:
+    """A mask of pairs, noted as complete: `is_complete` then is True.
+
+    A DMSA adds the diagonal to the masks that it gets. An encoder adds it once, for all its blocks,
+    and the note says so.
+    """
+    with contextlib.suppress(AttributeError):  # tracers of JAX take no notes
+        mask._is_complete = True
+    return mask
+
+
+def is_complete(mask: Any) -> bool:
+    """Whether a mask was noted as `complete`."""
+    return getattr(mask, "_is_complete", False)
 
 
 def centred_layer_norm(x: Tensor, norm: Any) -> Any:

@@ -55,7 +55,8 @@ class TorchKit:
         like: the tensor.
     """
 
-    small_logits = False
+    small_logits = projects_together = False
+    attention_scores = None
     where, equal = staticmethod(torch.where), staticmethod(torch.eq)
     exp, log = staticmethod(torch.exp), staticmethod(torch.log)
     concatenate, softplus = staticmethod(torch.cat), staticmethod(functional.softplus)
@@ -63,6 +64,9 @@ class TorchKit:
 
     def __init__(self, epsilon, like):
         self._epsilon, self._like = epsilon, like
+
+    def part(self, layer, function, *inputs, **options):
+        return function(*inputs, **options)
 
     def take(self, x, indices, axis=0):
         return x[(slice(None),) * axis + (indices,)]

@@ -17,6 +17,7 @@ from keras import ops
 
 from tta.modeling.config.base import ModelConfig, config_from
 from tta.modeling.config.weights import Dropout, LayerTable, Weight, WeightTable
+from tta.modeling.kits.custom_gradients import trained_layer_norm
 from tta.modeling.kits.keras import KerasKit, centred_layer_norm
 from tta.modeling.kits.types import Tensor
 from tta.registry import resolve
@@ -110,9 +111,11 @@ class Dense(TableLayer, keras.layers.Dense):
         return super().add_weight(*args, **kwargs)
 
     def call(self, inputs: Tensor, training: bool | None = None):
-        rows = ops.reshape(inputs, (-1, inputs.shape[-1]))
-        rows = self.activation(KerasKit(training).dense(rows, self))
-        return ops.reshape(rows, (*ops.shape(inputs)[:-1], self.units))
+        is_flat = len(inputs.shape) == 2
+        rows = inputs if is_flat else ops.reshape(inputs, (-1, inputs.shape[-1]))
+        rows = KerasKit(training).product(rows, self.kernel, self.bias, self.compute_dtype)
+        rows = self.activation(rows)
+        return rows if is_flat else ops.reshape(rows, (*ops.shape(inputs)[:-1], self.units))
 
 
 def _has(layer, name):
@@ -131,17 +134,27 @@ def dense_layer(table: WeightTable, **kwargs: Any) -> Any:
 
 
 class LayerNormalization(keras.layers.LayerNormalization):
-    """Keras's; an encoder's last one, which `magnifies`, as `centred_layer_norm` computes it."""
+    """Keras's LayerNorm of inputs [..., D], or of inputs + more [..., D]; in float32.
+
+    The last one of an encoder, which `magnifies`, is computed as in `centred_layer_norm`. In
+    training, sum, LayerNorm and gradients take one pass over the data each.
+    """
 
     magnifies = False
+    takes_terms = True  # as `KerasKit.layer_norm` asks
 
-    def call(self, inputs: Tensor):
-        return centred_layer_norm(inputs, self) if self.magnifies else super().call(inputs)
+    def call(self, inputs: Tensor, more: Tensor | None = None, training: bool | None = None):
+        terms = [inputs] if more is None else [inputs, more]
+        if training:
+            shape = ops.shape(terms[-1])
+            return trained_layer_norm(self, *(ops.broadcast_to(x, shape) for x in terms))
+        total: Any = sum(ops.cast(x, "float32") for x in terms)
+        return centred_layer_norm(total, self) if self.magnifies else super().call(total)
 
 
 def _layer_norm(table, epsilon, name):
     """A built LayerNorm: float32, whatever the type of the products."""
-    layer = LayerNormalization(epsilon=epsilon, name=name, dtype="float32")
+    layer = LayerNormalization(epsilon=epsilon, name=name, dtype="float32", autocast=False)
     layer.build((None, None, *table["gamma"].shape))
     return layer
 

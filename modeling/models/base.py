@@ -24,9 +24,11 @@ class ConfiguredModel(keras.Model):
         super().__init__(dtype=dtype, **kwargs)
         self.config: Any = config
 
-    def encode(self, inputs: dict[str, Any], training: bool | None = None) -> dict[str, Any]:
-        """The encoder's outputs alone: {"hidden_states": [B, T, D], ...}."""
-        return self.encoder(inputs, training=training)
+    def encode(
+        self, inputs: dict[str, Any], training: bool | None = None, **options: Any
+    ) -> dict[str, Any]:
+        """The encoder's outputs alone: {"hidden_states": [B, T, D], ...}; `options` are its own."""
+        return self.encoder(inputs, training=training, **options)
 
     @property
     def token_table(self) -> Any:
