@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 from tta.modeling.config import checks
 from tta.modeling.config.base import ModelConfig
 from tta.modeling.config.language_model import LanguageModelConfig
+from tta.modeling.config.model_types import MODEL_TYPES
 from tta.modeling.config.weights import (
     Dropout,
     LayerTable,
@@ -132,10 +133,12 @@ class TransformerSizes(ModelConfig):
 
     def stack_weights(self, name: str, num_blocks: int, ends_encoder: bool = False) -> WeightTable:
         """The weights of blocks: name_0, name_1, ...; the last one may be the encoder's last."""
-        kind = "SelfMaskedSelfAttentionBlock" if self.model_type == "tta" else "CrossAttentionBlock"
+        block = MODEL_TYPES.load(self.model_type).block
         lasts = [ends_encoder and i == num_blocks - 1 for i in range(num_blocks)]
         return {
-            f"{name}_{i}": self._layer(kind, self.block_weights(is_last), is_last=is_last)
+            f"{name}_{i}": LayerTable(
+                block, self.block_weights(is_last), config=self, is_last=is_last
+            )
             for i, is_last in enumerate(lasts)
         }
 
@@ -156,13 +159,15 @@ class TransformerConfig(TransformerSizes, LanguageModelConfig):
 
     def check(self) -> None:
         super().check()
-        good = self.num_segments == 0 or (self.num_segments > 0 and self.model_type != "tta")
+        is_self_masked = MODEL_TYPES.load(self.model_type).has_self_masked_blocks
+        good = self.num_segments == 0 or (self.num_segments > 0 and not is_self_masked)
         checks.require(good, "num_segments must be 0, or more in a BERT", self.num_segments)
 
     @property
     def unread(self) -> tuple[str, ...]:
-        """As in `ModelConfig`: a biLM and a uniLM have no query of their own."""
-        return ("first_query_token_id",) if self.model_type in ("bilm", "unilm") else ()
+        """As in `ModelConfig`: only blocks with a query of their own begin with a first query."""
+        has_query = MODEL_TYPES.load(self.model_type).has_self_masked_blocks
+        return () if has_query else ("first_query_token_id",)
 
     @property
     def can_exchange_pieces(self) -> bool:

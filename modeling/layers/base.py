@@ -23,7 +23,48 @@ from tta.modeling.kits.types import Tensor
 from tta.registry import resolve
 
 
-class TableLayer(keras.layers.Layer):
+class ReplaceableParts:
+    """A layer or model in which another layer may take the place of a part.
+
+    `block.feed_forward = Mine(config)` replaces the part and its weights. The new layer takes the
+    name of the old one, so that its weights have the names of those that they replace. Keras by
+    itself refuses new parts of a built layer, and keeps the old weights.
+    """
+
+    def __setattr__(self, name, value):
+        old = _part(self, name)
+        is_new = isinstance(value, keras.layers.Layer) and value is not old
+        if not (is_new and isinstance(old, keras.layers.Layer)):
+            super().__setattr__(name, value)
+            return
+        tracker, parts = self._tracker, self._layers
+        was_locked, place = tracker.locked, [id(part) for part in parts].index(id(old))
+        _take_the_name(value, old)
+        tracker.unlock()
+        try:
+            tracker.untrack(old)
+            super().__setattr__(name, value)
+            parts.insert(place, parts.pop())
+        finally:
+            tracker.locked = was_locked
+
+
+def _take_the_name(layer, old):
+    """Gives a layer and its weights the names of another one, and builds it if it is not built."""
+    layer.name = old.name
+    path = old.path or old.name
+    if not layer.built:
+        with contextlib.ExitStack() as scopes:
+            for name in path.split("/")[:-1]:
+                scopes.enter_context(keras.name_scope(name))
+            layer.build_from_config(old.get_build_config())
+        return
+    for variable in layer.variables:
+        _, _, below = variable.path.rpartition(f"{layer.path}/")
+        variable._path = f"{path}/{below}"
+
+
+class TableLayer(ReplaceableParts, keras.layers.Layer):
     """A layer whose weights are those of a `WeightTable`; functions over a `KerasKit` read them."""
 
     @property
@@ -118,9 +159,14 @@ class Dense(TableLayer, keras.layers.Dense):
         return rows if is_flat else ops.reshape(rows, (*ops.shape(inputs)[:-1], self.units))
 
 
-def _has(layer, name):
-    """Whether an attribute was set; Keras's own, such as `output`, do not count."""
+def _part(layer, name):
+    """An attribute that was set, or None; Keras's own, such as `output`, do not count."""
     # Keras's backend torch keeps layers in `_modules`.
+    return vars(layer).get(name, vars(layer).get("_modules", {}).get(name))
+
+
+def _has(layer, name):
+    """Whether an attribute was set."""
     return name in vars(layer) or name in vars(layer).get("_modules", ())
 
 

@@ -7,10 +7,16 @@ import keras
 from keras import ops
 
 from tta.modeling.config.base import ModelConfig, config_from
-from tta.modeling.layers.base import TableLayer
+from tta.modeling.kits.types import Tensors
+from tta.modeling.layers.base import ReplaceableParts, TableLayer
 
 
-class ConfiguredModel(keras.Model):
+def with_boolean_mask(inputs: Tensors) -> Tensors:
+    """The inputs of a model; numbers 1 and 0 in "padding_mask" are True and False."""
+    return {**inputs, "padding_mask": ops.cast(inputs["padding_mask"], "bool")}
+
+
+class ConfiguredModel(ReplaceableParts, keras.Model):
     """A model with an `encoder`, which is built from a config and serialized with it.
 
     Args:

@@ -9,7 +9,7 @@ from tta.modeling.encoders.base import TOKENS, encoder_of
 from tta.modeling.kits.types import Shape, Tensor, Tensors
 from tta.modeling.layers.base import ConfiguredLayer, dense_layer
 from tta.modeling.layers.token_weights import weights_after_first
-from tta.modeling.models.base import ConfiguredModel
+from tta.modeling.models.base import ConfiguredModel, with_boolean_mask
 from tta.papers.glue.config import MIX, ClassifierConfig
 from tta.papers.glue.task_layers import MixedLSTM, compared, maximum, weighted_mean
 
@@ -90,6 +90,7 @@ class TextClassifier(ConfiguredModel):
         self.built = True
 
     def call(self, inputs: Tensors, training: bool | None = None):
+        inputs = with_boolean_mask(inputs)
         return {"logits": self.head(self._pooled_states(inputs, training), training=training)}
 
     def encode(self, inputs: dict[str, Any], training: bool | None = None) -> dict[str, Any]:
