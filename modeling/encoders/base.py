@@ -35,6 +35,8 @@ class Encoder(ConfiguredLayer):
 
     # Outputs besides "hidden_states" and "embedding_output".
     extra_outputs: tuple[str, ...] = ()
+    # Whether its call takes `return_attention_scores`.
+    gives_attention = False
     # Inputs that change the result. An encoder refuses those that it does not use.
     optional_inputs: tuple[str, ...] = ()
 
@@ -84,6 +86,8 @@ class FunctionEncoder(Encoder):
         also "attention_scores", a list with a tensor [B, N, T, S] float32 for each attention, in
         the order in which they are called.
     """
+
+    gives_attention = True
 
     @property
     def function(self) -> Any:

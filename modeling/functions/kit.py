@@ -49,7 +49,8 @@ class Kit(Protocol):
     def part(self, layer: Any, function: Callable[..., Any], *inputs: Any, **options: Any) -> Any:
         """Runs a part of a model that is a layer in Keras.
 
-        Keras calls the layer, others the function, which computes what the layer does.
+        Keras calls the layer, if there is one with a `call`; others run the function, which
+        computes the same.
 
         Args:
             layer: the weights of the part; in Keras, the layer.
@@ -113,6 +114,10 @@ class Kit(Protocol):
 
     def unflat(self, rows: Any, x: Any, *size: int) -> Any:
         """[B T, *size] -> [B, T, *size], B and T those of x."""
+
+    def width(self, x: Any, w: Any) -> int:
+        """The numbers in an entry x of a dense layer: D, of x [B, T, D]."""
+        ...
 
     def split_heads(self, x: Any, num_heads: int, size: int) -> Any:
         """[B, T, N size] -> [B, N, T, size]."""

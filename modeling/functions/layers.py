@@ -124,7 +124,6 @@ def attention(
     stream: Array,
     mask: Array,
     num_heads: int,
-    head_size: int,
     projected: Sequence[Any] | None = None,
     distances: Array | None = None,
     shared: Sequence[Array] | None = None,
@@ -136,7 +135,7 @@ def attention(
     logits; None adds none. With `shared`, the (index, tokens) of a `Distinct`, query and stream are
     distinct states [1, U, D], and so is the result.
     """
-    distinct, size = Distinct(k, shared), num_heads * head_size
+    distinct, size = Distinct(k, shared), k.width(query, w.of("query"))
     (query,) = k.heads(query, [w.of("query")], num_heads)
     key, value = project(k, w, stream, num_heads) if projected is None else projected
     query, key, value = map(distinct.spread_heads, (query, key, value))
@@ -144,7 +143,7 @@ def attention(
     if distances is not None:
         largest = w.shape("relative_bias")[1] // 2
         bias = k.columns(w["relative_bias"], k.clip(distances, -largest, largest) + largest)
-    weights = attention_weights(k, query, key, mask, head_size, bias)
+    weights = attention_weights(k, query, key, mask, size // num_heads, bias)
     if k.attention_scores is not None:
         k.attention_scores.append(weights)
     attended = k.dropout(k.compute(weights, w), w) @ value  # [B, N, Q, H]
@@ -152,8 +151,9 @@ def attention(
     return dense(k, w.of("output"), attended, size)
 
 
-def feed_forward(k: Kit, w: Weights, x: Array, size: int, hidden_act: str):
-    """Two dense layers with an activation between them: [B, T, D] -> [B, T, D], D = `size`."""
+def feed_forward(k: Kit, w: Weights, x: Array, hidden_act: str):
+    """Two dense layers with an activation between them: [B, T, D] -> [B, T, D]."""
+    size = k.width(x, w.of("intermediate"))
     inner = k.activation(k.dense(k.flat(x, size), w.of("intermediate")), hidden_act)
     return k.unflat(k.dense(inner, w.of("output")), x, size)
 
@@ -175,10 +175,9 @@ def block(
     S is what the attention's query is. `mask`, `distances` and `options` are inputs of `attention`;
     `is_last` is whether the last LayerNorm is the encoder's.
     """
-    size, heads = config.hidden_size, config.num_attention_heads
     attention_w, feed_forward_w = w.of("attention"), w.of("feed_forward")
-    attend = partial(attention, k, attention_w, num_heads=heads, head_size=size // heads)
-    feed = partial(feed_forward, k, feed_forward_w, size=size, hidden_act=config.hidden_act)
+    attend = partial(attention, k, attention_w, num_heads=config.num_attention_heads)
+    feed = partial(feed_forward, k, feed_forward_w, hidden_act=config.hidden_act)
     if config.max_relative_distance:
         options["distances"] = distances
 

@@ -40,6 +40,7 @@ class KerasKit:
     """
 
     small_logits = projects_together = False
+    attention_scores: list[Any] | None = None
 
     def __init__(
         self,
@@ -52,6 +53,8 @@ class KerasKit:
         self.attention_scores = attention_scores
 
     def part(self, layer: Any, function: Callable[..., Any], *inputs: Any, **options: Any):
+        if _has_no_call(layer):
+            return function(*inputs, **options)
         # A layer of your own need not take the options that it has no use for.
         options = {name: value for name, value in options.items() if value is not None}
         if "mask" in options:
@@ -125,7 +128,8 @@ class KerasKit:
         return ops.reshape(x, (-1, *size))
 
     def unflat(self, rows: Tensor, x: Tensor, *size: int):
-        return ops.reshape(rows, (*ops.shape(x)[:2], *size))
+        count, length = ops.shape(x)[:2]
+        return ops.reshape(rows, (-1 if count is None else count, length, *size))  # None: an Input
 
     def split_heads(self, x: Tensor, num_heads: int, size: int):
         x = ops.reshape(x, (-1, ops.shape(x)[1], num_heads, size))
@@ -134,17 +138,13 @@ class KerasKit:
     def compute(self, x: Tensor, w: Any):
         return ops.cast(x, w.compute_dtype)
 
+    def width(self, x: Tensor, w: Any):
+        return x.shape[-1]
+
     def dense(self, rows: Tensor, w: Any):
         # One product of matrices, whatever the rank of the inputs of the layer around it:
         # TensorFlow fuses it with the bias and an activation.
         return w(rows, training=self.training)
-
-    def product(self, rows: Tensor, kernel: Tensor, bias: Tensor, dtype: str):
-        """rows kernel + bias in a type: [M, inputs] -> [M, outputs]."""
-        rows, kernel, bias = (ops.cast(x, dtype) for x in (rows, kernel, bias))
-        rows = ops.matmul(rows, kernel)
-        # `ops.add`, for the rounding of Keras's layers.
-        return trained_bias(rows, bias) if self.training else ops.add(rows, bias)
 
     def heads(self, x: Tensor, layers: Sequence[Any], num_heads: int):
         rows, length = self.flat(x, x.shape[-1]), ops.shape(x)[1]
@@ -194,6 +194,22 @@ class KerasKit:
 
     def dropout(self, x: Tensor, w: Any):
         return w.drop(x, training=self.training) if w.drop else x
+
+
+def _has_no_call(layer):
+    """Whether a layer only holds the weights of a part."""
+    return type(layer).call is keras.layers.Layer.call
+
+
+def product(rows: Tensor, kernel: Tensor, bias: Tensor, dtype: str, training: bool | None) -> Any:
+    """rows kernel + bias, computed in a type: [M, inputs] -> [M, outputs].
+
+    In training, the gradient of the bias is that of `trained_bias`.
+    """
+    rows, kernel, bias = (ops.cast(x, dtype) for x in (rows, kernel, bias))
+    rows = ops.matmul(rows, kernel)
+    # `ops.add`, for the rounding of Keras's layers.
+    return trained_bias(rows, bias) if training else ops.add(rows, bias)
 
 
 def complete(mask: Any) -> Any:

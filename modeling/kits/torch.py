@@ -131,6 +131,9 @@ class TorchKit:
     def unflat(self, rows, x, *size):
         return rows.reshape(*x.shape[:2], *size)
 
+    def width(self, x, w):
+        return x.shape[-1]
+
     def split_heads(self, x, num_heads, size):
         return x.reshape(*x.shape[:2], num_heads, size).transpose(1, 2)
 

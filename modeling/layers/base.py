@@ -18,7 +18,7 @@ from keras import ops
 from tta.modeling.config.base import ModelConfig, config_from
 from tta.modeling.config.weights import Dropout, LayerTable, Weight, WeightTable
 from tta.modeling.kits.custom_gradients import trained_layer_norm
-from tta.modeling.kits.keras import KerasKit, centred_layer_norm
+from tta.modeling.kits.keras import centred_layer_norm, product
 from tta.modeling.kits.types import Tensor
 from tta.registry import resolve
 
@@ -134,7 +134,7 @@ class Part(TableLayer):
 
 @keras.saving.register_keras_serializable("tta")
 class Dense(TableLayer, keras.layers.Dense):
-    """Keras's Dense, x kernel + bias over the last axis, as `KerasKit.dense` computes it.
+    """Keras's Dense, x kernel + bias over the last axis, computed as one product of all rows.
 
     Args:
         units: the size of the output.
@@ -154,7 +154,7 @@ class Dense(TableLayer, keras.layers.Dense):
     def call(self, inputs: Tensor, training: bool | None = None):
         is_flat = len(inputs.shape) == 2
         rows = inputs if is_flat else ops.reshape(inputs, (-1, inputs.shape[-1]))
-        rows = KerasKit(training).product(rows, self.kernel, self.bias, self.compute_dtype)
+        rows = product(rows, self.kernel, self.bias, self.compute_dtype, training)
         rows = self.activation(rows)
         return rows if is_flat else ops.reshape(rows, (*ops.shape(inputs)[:-1], self.units))
 

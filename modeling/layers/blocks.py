@@ -90,8 +90,7 @@ class FeedForward(_Stream):
         self.add_weights(self.config.block_weights()["feed_forward"])
 
     def call(self, x: Tensor, training: bool | None = None):
-        size, function = self.config.hidden_size, self.config.hidden_act
-        return layers.feed_forward(KerasKit(training), self, x, size, function)
+        return layers.feed_forward(KerasKit(training), self, x, self.config.hidden_act)
 
 
 @keras.saving.register_keras_serializable("tta")
@@ -184,7 +183,6 @@ class MaskedAttention(PlainLayer):
         size = input_shape[-1]
         if size % self.num_heads:
             raise ValueError(f"hidden size {size} is not a multiple of num_heads {self.num_heads}")
-        self.head_size = size // self.num_heads
         relative = self.initializer_range, self.max_relative_distance
         self.add_weights(attention(size, self.num_heads, *relative, self.dropout))
 
@@ -211,7 +209,6 @@ class MaskedAttention(PlainLayer):
             key_value,
             _pairs(attention_mask),
             num_heads=self.num_heads,
-            head_size=self.head_size,
             projected=projected,
             distances=distances,
             shared=shared,

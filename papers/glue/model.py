@@ -93,11 +93,13 @@ class TextClassifier(ConfiguredModel):
         inputs = with_boolean_mask(inputs)
         return {"logits": self.head(self._pooled_states(inputs, training), training=training)}
 
-    def encode(self, inputs: dict[str, Any], training: bool | None = None) -> dict[str, Any]:
+    def encode(
+        self, inputs: dict[str, Any], training: bool | None = None, **options: Any
+    ) -> dict[str, Any]:
         """As `ConfiguredModel.encode`; in a BERT, the second text is segment 1."""
         if self.config.encoder.num_segments > 1:
             inputs = inputs | {"segment_ids": ops.minimum(self._separators(inputs)[1], 1)}
-        return super().encode(inputs, training)
+        return super().encode(inputs, training, **options)
 
     def _pooled_states(self, inputs, training):
         """[B, `config.pooled_size`]; the encoder computes no other position, where it can."""

@@ -49,6 +49,22 @@ _WORD = re.compile(r"[^\W\d_]+")  # letters
 _BLANKS = re.compile(r"[^\S\x0b\x0c\x1c-\x1f\x85]+")
 
 
+class AttentionMaps(NamedTuple):
+    """The weights of the keys in all attentions of a model, for one text of T tokens.
+
+    Attributes:
+        tokens: the T tokens, begin and end token included.
+        maps: [layers, heads, T, T] float32. Row i of a map has the weights of the tokens that token
+            i attends to; they add up to 1, or are all 0 if there is no such token. The layers are
+            in the order in which they are computed; in a cloze, the forward and the backward tower
+            come first. A token of its query reads forward states before it and backward states
+            after it: the weight of a token is that of its state.
+    """
+
+    tokens: list[str]
+    maps: np.ndarray
+
+
 class Scorer:
     """Scores and encodes texts. A method that a kind of model does not have raises an InputError.
 
@@ -69,8 +85,8 @@ class Scorer:
         representations: what `encode` can compute, the default first; () if it computes nothing.
         tokenizer: `tta.data.vocabulary.tokenizer.Tokenizer`, or None.
         notes: what commands say of the model beside its signature.
-        no_scores, no_log_probabilities, no_vectors, no_labels, no_model: the error's text if it
-            lacks them.
+        no_scores, no_log_probabilities, no_vectors, no_labels, no_model, no_attention: the error's
+            text if it lacks them.
     """
 
     name: str = "model"
@@ -88,6 +104,7 @@ class Scorer:
     no_vectors: str = "this kind of model has no sentence vectors"
     no_labels: str = "the model predicts no labels; tta classify fine-tunes one that does"
     no_model: str = "this kind of model has no Keras model"
+    no_attention: str = "this kind of model gives no attention maps"
 
     def __repr__(self):
         return f"{type(self).__name__}({self.name!r})"
@@ -432,6 +449,13 @@ class Scorer:
         vectors = self.encode(first + second, representation, pooling, progress)
         unit = of_length_1(vectors.astype(np.float64))
         return np.clip(unit[: len(first)] @ unit[len(first) :].T, -1.0, 1.0)
+
+    def attention(self, texts: Iterable[str]) -> list[AttentionMaps]:
+        """What each token of a text attends to, see `AttentionMaps`: one for each text.
+
+        Raises InputError if the model gives no attention maps, or a text is too long for it.
+        """
+        raise self.lacks("attention")
 
     def predict(self, texts: Iterable[Any]) -> Any:
         """As `ClassifierModel.predict`; raises InputError if the model predicts no labels."""

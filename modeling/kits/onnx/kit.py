@@ -146,6 +146,9 @@ class OnnxKit:
         # A size of 0 is 0, not "the same".
         return x.graph.operator("Reshape", rows, self.concatenate(sizes, 0), allowzero=1)
 
+    def width(self, x: Tensor, w: Weights):
+        return w.shape("kernel")[0]
+
     def split_heads(self, x: Tensor, num_heads: int, size: int):
         split = x.graph.operator("Reshape", x, [0, 0, num_heads, size])
         return self.transpose(split, (0, 2, 1, 3))
