@@ -64,7 +64,9 @@ def run_embed(k: Kit, w: Weights, config, ids: Array, **options: Any):
 def run_first_query(k: Kit, w: Weights, config, ids: Array, added: Array | None = None):
     """Runs `first_query` as a part, a second use of the layer that embeds."""
     compute = partial(first_query, k, w, config.first_query_token_id)
-    return k.part(w, lambda ids, added, **_: compute(ids, added), ids, added=added, first_query=True)
+    return k.part(
+        w, lambda ids, added, **_: compute(ids, added), ids, added=added, first_query=True
+    )
 
 
 def dense(k: Kit, w: Weights, x: Array, size: int | None = None):
@@ -214,9 +216,7 @@ def run_block(
     return k.part(w, compute, query, stream, mask=mask, **options)
 
 
-def add_norm(
-    k: Kit, w: Weights, x: Array, residual: Array | None = None, magnifies: bool = False
-):
+def add_norm(k: Kit, w: Weights, x: Array, residual: Array | None = None, magnifies: bool = False):
     """LayerNorm(residual + Dropout(x)): [B, T, D] float32; the residual is [B or 1, T, D].
 
     Without a residual, it is LayerNorm(x). Sums and outputs are float32 even if products are

@@ -152,9 +152,7 @@ class KerasKit:
         def of_layer(w):
             outputs = self.dense(rows, w)
             size = outputs.shape[-1] // num_heads
-            return ops.transpose(
-                ops.reshape(outputs, (-1, length, num_heads, size)), (0, 2, 1, 3)
-            )
+            return ops.transpose(ops.reshape(outputs, (-1, length, num_heads, size)), (0, 2, 1, 3))
 
         return [of_layer(w) for w in layers]
 

@@ -99,7 +99,9 @@ PARTS = {
     "encoder/layer_0/attention/value_dense": lambda config: keras.layers.Dense(15),
     "encoder/layer_0/attention/output_dense": lambda config: keras.layers.Dense(15),
     "encoder/layer_0/feed_forward/intermediate_dense": lambda config: keras.layers.Dense(17),
-    "encoder/layer_1/attention_norm/norm": lambda config: keras.layers.LayerNormalization(epsilon=1e-12),
+    "encoder/layer_1/attention_norm/norm": lambda config: keras.layers.LayerNormalization(
+        epsilon=1e-12
+    ),
     "head/transform_dense": lambda config: keras.layers.Dense(15),
 }
 
@@ -292,12 +294,14 @@ def test_files_of_before_the_encoder_called_its_layers_are_read():
     stored = np.load(folder / "tta.npz")
     outputs = model({name: stored[name] for name in ("input_ids", "padding_mask")})
     for name in ("hidden_states", "logits"):
-        np.testing.assert_allclose(outputs[name], stored[name], atol=1e-6)
+        np.testing.assert_allclose(outputs[name], stored[name], rtol=1e-6, atol=2e-6)
 
 
 def test_the_variant_of_contributing_reads_as_a_tta(monkeypatch):
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    (code,) = [code for code in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "Near" in code]
+    (code,) = [
+        code for code in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "Near" in code
+    ]
     values = {"__name__": "tta_near"}
     exec(code, values)
     monkeypatch.setitem(MODEL_TYPES, "near", values["FAMILY"])
