@@ -79,7 +79,7 @@ def encode_tta(
         if i and added is not None:
             query = query + k.float32(added)
         options = {"projected": projected, "distances": near, "is_last": i == len(blocks) - 1}
-        query = run_block(k, layer, config, query, stream, mask, **options)
+        query = run_block(k, layer, config, query, stream, mask=mask, **options)
     return {"hidden_states": queries.spread(query), "embedding_output": stream}
 
 
@@ -129,7 +129,7 @@ def encode_cloze(
         options = {"distances": near, "shared": shared}
         for i in range(config.num_tower_layers):
             layer = w.of(f"{side}_{i}")
-            hidden = run_block(k, layer, config, hidden, None, mask, **options)
+            hidden = run_block(k, layer, config, hidden, None, mask=mask, **options)
         towers.append(distinct.spread(end(side, hidden)))
     queries = Queries(k, ids, wanted)
     last = last_hidden(k, is_real, queries.positions, word_ids)
@@ -142,7 +142,7 @@ def encode_cloze(
     projections = project_together(k, blocks, stream, config.num_attention_heads)
     for i, (layer, projected) in enumerate(zip(blocks, projections, strict=True)):
         options = {"projected": projected, "distances": near, "is_last": i == len(blocks) - 1}
-        query = run_block(k, layer, config, query, stream, mask, **options)
+        query = run_block(k, layer, config, query, stream, mask=mask, **options)
     query = queries.spread(end("final", query, magnifies=True))
     return {"hidden_states": query, "embedding_output": embedded}
 
@@ -198,7 +198,7 @@ def encode_transformer(
         if memory is not None:
             stream = k.concatenate([k.float32(memory), hidden], 1)
         layer = w.of(f"layer_{i}")
-        hidden = run_block(k, layer, config, query, stream, mask, is_last=is_last)
+        hidden = run_block(k, layer, config, query, stream, mask=mask, is_last=is_last)
     return {"hidden_states": hidden, "embedding_output": embedded}
 
 
@@ -247,7 +247,7 @@ def encode_autoregressive(
             projected = [k.concatenate([row, heads], 2) for heads in pair]
         options = {"projected": projected, "shared": forward}
         options["is_last"] = i == config.num_hidden_layers - 1
-        hidden = run_block(k, layer, config, hidden, None, mask, **options)
+        hidden = run_block(k, layer, config, hidden, None, mask=mask, **options)
     return {"hidden_states": distinct.spread(hidden), "embedding_output": embedded}
 
 
@@ -287,6 +287,6 @@ def step(
         pair = project(k, layer.of("attention"), hidden, config.num_attention_heads)
         projected = [extend(old, new) for old, new in zip(cache[2 * i :], pair, strict=False)]
         options = {"projected": projected, "is_last": i == config.num_hidden_layers - 1}
-        hidden = run_block(k, layer, config, hidden, None, mask, **options)
+        hidden = run_block(k, layer, config, hidden, None, mask=mask, **options)
         after += projected
     return hidden, after

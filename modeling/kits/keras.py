@@ -57,14 +57,13 @@ class KerasKit:
             return function(*inputs, **options)
         # A layer of your own need not take the options that it has no use for.
         options = {name: value for name, value in options.items() if value is not None}
-        if "mask" in options:
-            inputs = *inputs, complete(options.pop("mask"))
-            if self.attention_scores is not None:
-                options["return_attention_scores"] = True
-        outputs = layer(*inputs, training=self.training, **options)
-        if "return_attention_scores" not in options:
-            return outputs
-        output, *scores = outputs
+        if "mask" not in options:
+            return layer(*inputs, training=self.training, **options)
+        mask = complete(options.pop("mask"))
+        if self.attention_scores is None:
+            return layer(*inputs, mask, training=self.training, **options)
+        options["return_attention_scores"] = True
+        output, *scores = layer(*inputs, mask, training=self.training, **options)
         self.attention_scores += scores
         return output
 
@@ -179,9 +178,10 @@ class KerasKit:
 
     def layer_norm(self, w: Any, *terms: Tensor, magnifies: bool = False):
         # Ours add the terms themselves, and know whether they magnify.
-        if len(terms) > 1 and not getattr(w, "takes_terms", False):
-            terms = (sum(ops.cast(x, "float32") for x in terms),)
-        return w(*terms, training=self.training)
+        if len(terms) == 1 or getattr(w, "takes_terms", False):
+            return w(*terms, training=self.training)
+        total: Any = sum(ops.cast(x, "float32") for x in terms)
+        return w(total, training=self.training)
 
     def activation(self, x: Tensor, name: str):
         return {

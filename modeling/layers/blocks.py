@@ -59,10 +59,11 @@ class Embeddings(_Stream):
     def call(
         self, ids, segment_ids=None, added=None, positions=None, first_query=False, training=None
     ):
-        kit = KerasKit(training)
+        kit, config = KerasKit(training), self.config
         if first_query:
-            return layers.first_query(kit, self, self.config.first_query_token_id, ids, added)
-        return layers.embed(kit, self, self.config, ids, segment_ids, added, positions)
+            return layers.first_query(kit, self, config.first_query_token_id, ids, added)
+        inputs = {"segment_ids": segment_ids, "added": added, "positions": positions}
+        return layers.embed(kit, self, config, ids, **inputs)
 
     def compute_output_spec(self, ids, *given, first_query=False, added=None, **more):
         rows = 1 if first_query and added is None else ids.shape[0]
@@ -97,8 +98,8 @@ class FeedForward(_Stream):
 class AddNorm(_Stream):
     """The end of a sub-layer: LayerNorm(residual + dropout(x)).
 
-    With `config.norm_first`, a block calls it without a residual, for the LayerNorm of a sub-layer's
-    input, and its dropout by itself.
+    With `config.norm_first`, a block calls it without a residual, for the LayerNorm of the input of
+    a sub-layer, and its dropout by itself.
 
     Args:
         config: a `TransformerConfig`.
@@ -207,7 +208,7 @@ class MaskedAttention(PlainLayer):
             self,
             query,
             key_value,
-            _pairs(attention_mask),
+            mask=_pairs(attention_mask),
             num_heads=self.num_heads,
             projected=projected,
             distances=distances,
@@ -226,8 +227,8 @@ class DiagonalMaskedSelfAttention(MaskedAttention):
     Arguments and shapes as in `MaskedAttention`, with two differences in the call. `padding_mask`
     replaces `attention_mask`: [B, S] bool, or [B, S, S] bool to forbid more pairs than padding
     does. The diagonal is always forbidden. The queries are all positions of the sentence (T = S),
-    or only those at `positions` [T] int32. A mask that `diagonal_mask` has made, or that the encoder
-    of a model hands to its blocks, has no diagonal, and is taken as it is.
+    or only those at `positions` [T] int32. A mask that `diagonal_mask` has made, or that the
+    encoder of a model hands to its blocks, has no diagonal, and is taken as it is.
     """
 
     def call(
@@ -313,7 +314,7 @@ class CrossAttentionBlock(_Stream):
             self.config,
             query,
             key_value,
-            _pairs(mask),
+            mask=_pairs(mask),
             is_last=self.is_last,
             projected=projected,
             distances=distances,

@@ -21,7 +21,7 @@ def pool(k, w, config, states, is_real):
 
 
 def connect(k, w, config, states):
-    """{"mean": [..., P]} of latent vectors and, if variational, their "log_variance"; from [..., D].
+    """{"mean": [..., P]} of latent vectors and, if variational, "log_variance": from [..., D].
 
     W_E h; of a variational model, a normal distribution (Li et al. 2020, Optimus, section 3).
     """

@@ -239,7 +239,7 @@ def test_the_latent_vector_reaches_every_layer(monkeypatch, kind):
 
     monkeypatch.setattr(layers, "block", recorded)
     # The share of the embeddings is cut.
-    monkeypatch.setattr(layers, "embed", lambda k, w, config, ids, *_: embed(k, w, config, ids))
+    monkeypatch.setattr(layers, "embed", lambda k, w, config, ids, **_: embed(k, w, config, ids))
     monkeypatch.setattr(layers, "first_query", lambda *given: first_query(*given[:4]))
     given = {name: tf.constant(value) for name, value in inputs.items()}
     with tf.GradientTape(persistent=True) as tape:
