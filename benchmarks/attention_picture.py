@@ -6,6 +6,8 @@
 Each map is a layer's, the mean over its heads. Needs matplotlib: pip install '.[plot]'.
 """
 
+from typing import Any
+
 from absl import app, flags
 
 from benchmarks import ROOT
@@ -23,9 +25,10 @@ def draw(maps, layer, output):
 
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
+    from matplotlib.patches import Rectangle
 
     figure, panels = plt.subplots(1, len(maps), figsize=(10.4, 5.2), layout="constrained")
-    image = None
+    image: Any = None
     for panel, (title, attention) in zip(panels, maps.items(), strict=True):
         weights = attention.maps[layer].mean(axis=0)
         image = panel.imshow(weights, cmap="Blues", vmin=0.0, vmax=1.0)
@@ -39,7 +42,7 @@ def draw(maps, layer, output):
                 text = "0" if weight == 0 else f"{weight:.2f}".removeprefix("0")
                 panel.text(column, row, text, ha="center", va="center", color=ink, fontsize=9)
             box = (row - 0.47, row - 0.47), 0.94, 0.94
-            panel.add_patch(plt.Rectangle(*box, fill=False, ec="tab:red"))
+            panel.add_patch(Rectangle(*box, fill=False, ec="tab:red"))
         panel.set_title(title)
         panel.set_xlabel("attended to")
     panels[0].set_ylabel("token")

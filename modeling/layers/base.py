@@ -31,6 +31,9 @@ class ReplaceableParts:
     itself refuses new parts of a built layer, and keeps the old weights.
     """
 
+    _tracker: Any  # Keras's
+    _layers: list[Any]
+
     def __setattr__(self, name, value):
         old = _part(self, name)
         is_new = isinstance(value, keras.layers.Layer) and value is not old

@@ -214,7 +214,7 @@ class MaskedAttention(PlainLayer):
             distances=distances,
             shared=shared,
         )
-        return (attended, *kit.attention_scores) if return_attention_scores else attended
+        return attended if kit.attention_scores is None else (attended, *kit.attention_scores)
 
     def compute_output_shape(self, input_shape: Shape):
         return input_shape
@@ -320,7 +320,7 @@ class CrossAttentionBlock(_Stream):
             distances=distances,
             shared=shared,
         )
-        return (hidden, *kit.attention_scores) if return_attention_scores else hidden
+        return hidden if kit.attention_scores is None else (hidden, *kit.attention_scores)
 
     def compute_mask(self, inputs, previous_mask=None):
         # `previous_mask` may be the call's, which has a row for each key.
