@@ -7,6 +7,9 @@ from typing import Any
 from tta.errors import InputError
 from tta.registry import Registry, resolve
 
+_SELF_MASKED = "tta.modeling.layers.blocks:SelfMaskedSelfAttentionBlock"
+_CROSS_ATTENTION = "tta.modeling.layers.blocks:CrossAttentionBlock"
+
 
 @dataclass(frozen=True)
 class ModelType:
@@ -28,6 +31,9 @@ class ModelType:
             the next one. With "maskless", tokens are masked in the others.
         predicts_next: whether the output at a token predicts the next one, so that the begin token
             has no score.
+        block: the Keras layer of its blocks, if its config is one of
+            `tta.modeling.config.transformer`. A family whose blocks are SMSAN has a query of its
+            own, and no segments.
     """
 
     encoder: Any
@@ -40,6 +46,12 @@ class ModelType:
     scorer: Any = None
     pll_variants: tuple[str, ...] = ("original",)
     predicts_next: bool = False
+    block: str = _CROSS_ATTENTION
+
+    @property
+    def has_self_masked_blocks(self) -> bool:
+        """Whether its blocks are SMSAN, as those of a T-TA and its variants."""
+        return self.block == _SELF_MASKED
 
     @property
     def has_encoder(self) -> bool:
@@ -80,6 +92,7 @@ MODEL_TYPES = Registry(
             ("lae",),
             "tta.modeling.likelihood:Likelihood",
             pll_variants=_WITHIN_WORDS,
+            block=_SELF_MASKED,
         ),
         "bilm": ModelType(
             "tta.modeling.functions.encoders:encode_transformer",

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 from tta.modeling.config import checks
 from tta.modeling.config.base import ModelConfig
 from tta.modeling.config.language_model import LanguageModelConfig
+from tta.modeling.config.model_types import MODEL_TYPES
 from tta.modeling.config.weights import (
     Dropout,
     LayerTable,
@@ -124,17 +125,20 @@ class TransformerSizes(ModelConfig):
             "feed_forward_norm": self.norm_weights(is_last),
         }
 
-    def norm_weights(self, is_last: bool = False) -> WeightTable:
-        """The weights of the end of a sub-layer."""
-        table = add_norm(self.hidden_size, self.hidden_dropout_prob)
-        return self._layer("AddNorm", table, is_last=is_last)
+    def norm_weights(self, is_last: bool = False, dropout: float | None = None) -> WeightTable:
+        """The weights of the end of a sub-layer; arguments as in the layer `AddNorm`."""
+        rate = self.hidden_dropout_prob if dropout is None else dropout
+        table = add_norm(self.hidden_size, rate)
+        return self._layer("AddNorm", table, is_last=is_last, dropout=dropout)
 
     def stack_weights(self, name: str, num_blocks: int, ends_encoder: bool = False) -> WeightTable:
         """The weights of blocks: name_0, name_1, ...; the last one may be the encoder's last."""
-        kind = "SelfMaskedSelfAttentionBlock" if self.model_type == "tta" else "CrossAttentionBlock"
+        block = MODEL_TYPES.load(self.model_type).block
         lasts = [ends_encoder and i == num_blocks - 1 for i in range(num_blocks)]
         return {
-            f"{name}_{i}": self._layer(kind, self.block_weights(is_last), is_last=is_last)
+            f"{name}_{i}": LayerTable(
+                block, self.block_weights(is_last), config=self, is_last=is_last
+            )
             for i, is_last in enumerate(lasts)
         }
 
@@ -155,13 +159,15 @@ class TransformerConfig(TransformerSizes, LanguageModelConfig):
 
     def check(self) -> None:
         super().check()
-        good = self.num_segments == 0 or (self.num_segments > 0 and self.model_type != "tta")
+        is_self_masked = MODEL_TYPES.load(self.model_type).has_self_masked_blocks
+        good = self.num_segments == 0 or (self.num_segments > 0 and not is_self_masked)
         checks.require(good, "num_segments must be 0, or more in a BERT", self.num_segments)
 
     @property
     def unread(self) -> tuple[str, ...]:
-        """As in `ModelConfig`: a biLM and a uniLM have no query of their own."""
-        return ("first_query_token_id",) if self.model_type in ("bilm", "unilm") else ()
+        """As in `ModelConfig`: only blocks with a query of their own begin with a first query."""
+        has_query = MODEL_TYPES.load(self.model_type).has_self_masked_blocks
+        return () if has_query else ("first_query_token_id",)
 
     @property
     def can_exchange_pieces(self) -> bool:
@@ -214,5 +220,6 @@ class ClozeConfig(TransformerSizes, LanguageModelConfig):
             table |= self.stack_weights(side, self.num_tower_layers)
         query = dense(size, size, self.initializer_range)
         table |= {f"{side}_query": query for side in sides}
+        table["query_norm"] = self.norm_weights()
         ends = (*sides, "final") if self.norm_first else ()
-        return table | {f"{name}_norm": self.norm_weights() for name in ("query", *ends)}
+        return table | {f"{side}_norm": self.norm_weights(dropout=0.0) for side in ends}

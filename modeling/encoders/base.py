@@ -26,7 +26,8 @@ class Encoder(ConfiguredLayer):
 
     Call:
         inputs: dict with "input_ids" [B, T] int32 and "padding_mask" [B, T] bool, True at real
-            tokens; and any of `optional_inputs`. Other entries are ignored.
+            tokens (numbers 1 and 0 are True and False); and any of `optional_inputs`. Other entries
+            are ignored.
 
     Returns:
         {"hidden_states": [B, T, D], ...}.
@@ -34,6 +35,8 @@ class Encoder(ConfiguredLayer):
 
     # Outputs besides "hidden_states" and "embedding_output".
     extra_outputs: tuple[str, ...] = ()
+    # Whether its call takes `return_attention_scores`.
+    gives_attention = False
     # Inputs that change the result. An encoder refuses those that it does not use.
     optional_inputs: tuple[str, ...] = ()
 
@@ -73,11 +76,18 @@ def encoder_of(config: LanguageModelConfig, **kwargs: Any) -> Any:
 class FunctionEncoder(Encoder):
     """Owns the weights of an encoder, and calls its function (`tta.modeling.functions.encoders`).
 
+    The function calls the layers of its parts: embeddings, blocks, and what is in them.
+
     `inputs` may also hold the keywords of the function; its docstring says what they are.
+    `return_attention_scores` is whether to return the weights of the keys in each attention, too.
 
     Returns:
-        {"hidden_states": [B, T, D], "embedding_output": [B, T, D]}.
+        {"hidden_states": [B, T, D], "embedding_output": [B, T, D]}; with `return_attention_scores`,
+        also "attention_scores", a list with a tensor [B, N, T, S] float32 for each attention, in
+        the order in which they are called.
     """
+
+    gives_attention = True
 
     @property
     def function(self) -> Any:
@@ -102,11 +112,20 @@ class FunctionEncoder(Encoder):
     def token_table(self):
         return getattr(getattr(self, "embeddings", None), "token_table", None)
 
-    def call(self, inputs: Tensors, training: bool | None = None):
+    def call(
+        self,
+        inputs: Tensors,
+        training: bool | None = None,
+        return_attention_scores: bool = False,
+    ):
         self.check_inputs(inputs)
-        given = inputs["input_ids"], inputs["padding_mask"]
-        more = {name: inputs[name] for name in self.optional_inputs if name in inputs}
-        return self.function(KerasKit(training), self, self.config, *given, **more)
+        kit = KerasKit(training, attention_scores=[] if return_attention_scores else None)
+        options = {name: inputs[name] for name in self.optional_inputs if name in inputs}
+        is_real = ops.cast(inputs["padding_mask"], "bool")
+        outputs = self.function(kit, self, self.config, inputs["input_ids"], is_real, **options)
+        if return_attention_scores:
+            outputs["attention_scores"] = kit.attention_scores
+        return outputs
 
     def compute_output_in_float32(self) -> None:
         """Makes the products of the last block after its attention float32.

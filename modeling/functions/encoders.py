@@ -11,13 +11,13 @@ from typing import Any
 
 from tta.modeling.functions.kit import Array, Kit, Weights
 from tta.modeling.functions.layers import (
-    add_norm,
-    block,
     dense,
-    embed,
-    first_query,
     project,
     project_together,
+    run_add_norm,
+    run_block,
+    run_embed,
+    run_first_query,
 )
 from tta.modeling.functions.masks import (
     everything,
@@ -64,20 +64,22 @@ def encode_tta(
         added: [B, 1, D], the same at every token: added to key/value and to the first query before
             their LayerNorm, and to the query of every later layer.
     """
-    here, queries = w.of("embeddings"), Queries(k, ids, wanted)
-    stream = embed(k, here, config, ids, added=added)
-    query = queries.of(first_query(k, here, config.first_query_token_id, ids, added))
+    embeddings, queries = w.of("embeddings"), Queries(k, ids, wanted)
+    stream = run_embed(k, embeddings, config, ids, added=added)
+    query = queries.of(run_first_query(k, embeddings, config, ids, added))
     mask = others(k, is_real, queries.positions)
     if word_ids is not None:
         mask = without_later_pieces(k, mask, word_ids, queries.positions)
+    near = None
+    if config.max_relative_distance:
+        near = tokens(k, ids)[None] - queries.positions[:, None]
     blocks = [w.of(f"layer_{i}") for i in range(config.num_hidden_layers)]
-    attentions = [one.of("attention") for one in blocks]
-    projections = project_together(k, attentions, stream, config.num_attention_heads)
-    for i, (one, projected) in enumerate(zip(blocks, projections, strict=True)):
+    projections = project_together(k, blocks, stream, config.num_attention_heads)
+    for i, (layer, projected) in enumerate(zip(blocks, projections, strict=True)):
         if i and added is not None:
             query = query + k.float32(added)
-        is_last = i == len(blocks) - 1
-        query = block(k, one, config, query, mask, stream, projected, is_last=is_last)
+        options = {"projected": projected, "distances": near, "is_last": i == len(blocks) - 1}
+        query = run_block(k, layer, config, query, stream, mask=mask, **options)
     return {"hidden_states": queries.spread(query), "embedding_output": stream}
 
 
@@ -112,47 +114,50 @@ def encode_cloze(
             after the word, and reads those after it. The towers are computed at all positions.
     """
     embeddings, tokens = w.of("embeddings"), k.arange(k.size(ids, 1))
-    embedded = embed(k, embeddings, config, ids)
+    embedded = run_embed(k, embeddings, config, ids)
 
     def end(side, x: Array, magnifies: bool = False):
         """The end of a stack of blocks: a LayerNorm if its blocks begin with theirs."""
-        norm = f"{side}_norm/norm"
-        return k.layer_norm(w.of(norm), x, magnifies=magnifies) if config.norm_first else x
+        if not config.norm_first:
+            return x
+        return run_add_norm(k, w.of(f"{side}_norm"), x, magnifies=magnifies)
 
     towers, near = [], tokens[None] - tokens[:, None]
     for side, allowed, shared in ("forward", up_to, forward), ("backward", from_on, backward):
         distinct, mask = Distinct(k, shared), allowed(k, is_real, tokens)
         hidden = distinct.of(embedded, config.hidden_size)
+        options = {"distances": near, "shared": shared}
         for i in range(config.num_tower_layers):
-            here = w.of(f"{side}_{i}")
-            hidden = block(k, here, config, hidden, mask, distances=near, distinct=distinct)
+            layer = w.of(f"{side}_{i}")
+            hidden = run_block(k, layer, config, hidden, None, mask=mask, **options)
         towers.append(distinct.spread(end(side, hidden)))
     queries = Queries(k, ids, wanted)
     last = last_hidden(k, is_real, queries.positions, word_ids)
-    first = queries.of(first_query(k, embeddings, config.first_query_token_id, ids))
-    query = _cloze_query(k, w, is_real, first, towers, queries.positions, last)
+    first = queries.of(run_first_query(k, embeddings, config, ids))
+    query = _cloze_query(k, w, config, is_real, first, towers, queries.positions, last)
     stream = k.concatenate(towers, 1)  # [B, 2T, D]
     mask = two_sided(k, is_real, queries.positions, last)
     near = k.concatenate([tokens, tokens], 0)[None] - queries.positions[:, None]
     blocks = [w.of(f"layer_{i}") for i in range(config.num_hidden_layers)]
-    attentions = [one.of("attention") for one in blocks]
-    projections = project_together(k, attentions, stream, config.num_attention_heads)
-    for i, (one, projected) in enumerate(zip(blocks, projections, strict=True)):
-        is_last = i == len(blocks) - 1
-        query = block(k, one, config, query, mask, stream, projected, near, is_last=is_last)
+    projections = project_together(k, blocks, stream, config.num_attention_heads)
+    for i, (layer, projected) in enumerate(zip(blocks, projections, strict=True)):
+        options = {"projected": projected, "distances": near, "is_last": i == len(blocks) - 1}
+        query = run_block(k, layer, config, query, stream, mask=mask, **options)
     query = queries.spread(end("final", query, magnifies=True))
     return {"hidden_states": query, "embedding_output": embedded}
 
 
-def _cloze_query(k, w, is_real, first, towers, positions, last):
+def _cloze_query(k, w, config, is_real, first, towers, positions, last):
     """[B, Q, D]: from the position and the nearest state of each tower."""
     forward, backward = towers
     before = k.take(k.pad(forward, [(0, 0), (1, 0), (0, 0)]), positions, axis=1)
     # Nothing stands after the last token, be it the batch's or its own sentence's.
     after = k.where(is_real[:, :, None], backward, 0.0)
     after = k.rows(k.pad(after, [(0, 0), (0, 1), (0, 0)]), last + 1)
-    near = dense(k, w.of("forward_query"), before) + dense(k, w.of("backward_query"), after)
-    return add_norm(k, w.of("query_norm"), near, first)
+    size = config.hidden_size
+    near = dense(k, w.of("forward_query"), before, size)
+    near = near + dense(k, w.of("backward_query"), after, size)
+    return run_add_norm(k, w.of("query_norm"), near, first)
 
 
 def encode_transformer(
@@ -182,7 +187,8 @@ def encode_transformer(
     mask = everything(k, is_real)
     if memory is not None:
         mask = remembering(k, mask, k.size(memory, 1))
-    embedded = hidden = embed(k, w.of("embeddings"), config, ids, segment_ids, added)
+    inputs = {"segment_ids": segment_ids, "added": added}
+    embedded = hidden = run_embed(k, w.of("embeddings"), config, ids, **inputs)
     for i in range(config.num_hidden_layers):
         is_last = i == config.num_hidden_layers - 1
         if i and added is not None:
@@ -191,7 +197,8 @@ def encode_transformer(
         stream = hidden
         if memory is not None:
             stream = k.concatenate([k.float32(memory), hidden], 1)
-        hidden = block(k, w.of(f"layer_{i}"), config, query, mask, stream, is_last=is_last)
+        layer = w.of(f"layer_{i}")
+        hidden = run_block(k, layer, config, query, stream, mask=mask, is_last=is_last)
     return {"hidden_states": hidden, "embedding_output": embedded}
 
 
@@ -225,21 +232,22 @@ def encode_autoregressive(
             to it.
         forward: the (index, tokens) of a `Distinct`, without a memory: states that are shared.
     """
-    embedded = embed(k, w.of("embeddings"), config, ids, segment_ids, added)
+    inputs = {"segment_ids": segment_ids, "added": added}
+    embedded = run_embed(k, w.of("embeddings"), config, ids, **inputs)
     distinct = Distinct(k, forward)
     hidden = distinct.of(embedded, config.hidden_size)
     mask = up_to(k, is_real, tokens(k, ids))
     if memory is not None:
         mask = remembering(k, mask, 1)
     for i in range(config.num_hidden_layers):
-        here, projected = w.of(f"layer_{i}"), None
+        layer, projected = w.of(f"layer_{i}"), None
         if memory is not None:
-            new = project(k, here.of("attention"), hidden, config.num_attention_heads)
-            row = memory_heads(k, here, config, memory, i)
-            projected = [k.concatenate([row, one], 2) for one in new]
-        is_last = i == config.num_hidden_layers - 1
-        more = {"projected": projected, "distinct": distinct, "is_last": is_last}
-        hidden = block(k, here, config, hidden, mask, **more)
+            pair = project(k, layer.of("attention"), hidden, config.num_attention_heads)
+            row = memory_heads(k, layer, config, memory, i)
+            projected = [k.concatenate([row, heads], 2) for heads in pair]
+        options = {"projected": projected, "shared": forward}
+        options["is_last"] = i == config.num_hidden_layers - 1
+        hidden = run_block(k, layer, config, hidden, None, mask=mask, **options)
     return {"hidden_states": distinct.spread(hidden), "embedding_output": embedded}
 
 
@@ -272,12 +280,13 @@ def step(
         cache: the keys and values of all layers, 2 L.
         extend: called with one of these and what the token adds, [B, N, 1, H] -> [B, N, S, H].
     """
-    hidden, after = embed(k, w.of("embeddings"), config, ids, added=added, positions=position), []
+    inputs, after = {"added": added, "positions": position}, []
+    hidden = run_embed(k, w.of("embeddings"), config, ids, **inputs)
     for i in range(config.num_hidden_layers):
-        here = w.of(f"layer_{i}")
-        new = project(k, here.of("attention"), hidden, config.num_attention_heads)
-        projected = [extend(old, one) for old, one in zip(cache[2 * i :], new, strict=False)]
-        is_last = i == config.num_hidden_layers - 1
-        hidden = block(k, here, config, hidden, mask, projected=projected, is_last=is_last)
+        layer = w.of(f"layer_{i}")
+        pair = project(k, layer.of("attention"), hidden, config.num_attention_heads)
+        projected = [extend(old, new) for old, new in zip(cache[2 * i :], pair, strict=False)]
+        options = {"projected": projected, "is_last": i == config.num_hidden_layers - 1}
+        hidden = run_block(k, layer, config, hidden, None, mask=mask, **options)
         after += projected
     return hidden, after

@@ -5,7 +5,7 @@ slices, numbers and None as indices. `w` are the weights of a layer: `w["kernel"
 `w.of("attention/query")` the weights of a part, `w.shape("kernel")` a shape.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 
@@ -37,10 +37,28 @@ class Array(Protocol):
 class Kit(Protocol):
     """As in `keras.ops`: where, equal, maximum, concatenate, transpose, cumsum, clip, any, max,
     sum, exp, log, pad (with zeros or False), softmax (of the last axis), take (axis 0 if none is
-    given), small_logits (whether exponentials of logits are finite and their sums above 0).
+    given), small_logits (whether exponentials of logits are finite and their sums above 0),
+    projects_together (whether the keys and values of all layers over one stream are made at once),
+    attention_scores (a list, to which each attention adds its weights [B, N, Q, S]; or None).
     """
 
     small_logits: bool
+    projects_together: bool
+    attention_scores: list[Any] | None
+
+    def part(self, layer: Any, function: Callable[..., Any], *inputs: Any, **options: Any) -> Any:
+        """Runs a part of a model that is a layer in Keras.
+
+        Keras calls the layer, if there is one with a `call`; others run the function, which
+        computes the same.
+
+        Args:
+            layer: the weights of the part; in Keras, the layer.
+            function: takes the inputs and the options.
+            *inputs: its tensors.
+            **options: more of them, each of which may be None. A `mask` [B or 1, Q or 1, S] is
+                complete: the layer of a T-TA does not add the diagonal again.
+        """
 
     def where(self, *args: Any, **kwargs: Any) -> Any: ...
     def equal(self, *args: Any, **kwargs: Any) -> Any: ...
@@ -96,6 +114,10 @@ class Kit(Protocol):
 
     def unflat(self, rows: Any, x: Any, *size: int) -> Any:
         """[B T, *size] -> [B, T, *size], B and T those of x."""
+
+    def width(self, x: Any, w: Any) -> int:
+        """The numbers in an entry x of a dense layer: D, of x [B, T, D]."""
+        ...
 
     def split_heads(self, x: Any, num_heads: int, size: int) -> Any:
         """[B, T, N size] -> [B, N, T, size]."""

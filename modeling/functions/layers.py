@@ -1,10 +1,14 @@
 """Embeddings, attention, feed-forward layers and blocks, as functions over a kit.
 
 `k` is a kit, see `tta.modeling.functions.kit`; `w` has the weights of the layer by their names.
+A function that needs another layer asks the kit to run it (`Kit.part`), so that Keras calls the
+layer itself.
+
 B batch, T tokens, Q queries, S keys, D hidden size, N heads, H = D / N.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from tta.modeling.functions.kit import Array, Kit, Weights
@@ -52,9 +56,25 @@ def first_query(k: Kit, w: Weights, token_id: int | None, ids: Array, added: Arr
     return k.dropout(k.layer_norm(w.of("norm"), query), w)
 
 
-def dense(k: Kit, w: Weights, x: Array):
-    """x kernel + bias: [B, T, ...] -> [B, T, outputs]; the axes after T are the inputs."""
-    inputs, outputs = w.shape("kernel")
+def run_embed(k: Kit, w: Weights, config, ids: Array, **options: Any):
+    """Runs `embed` as a part; `options` are its optional inputs."""
+    return k.part(w, partial(embed, k, w, config), ids, **options)
+
+
+def run_first_query(k: Kit, w: Weights, config, ids: Array, added: Array | None = None):
+    """Runs `first_query` as a part, a second use of the layer that embeds."""
+    compute = partial(first_query, k, w, config.first_query_token_id)
+    return k.part(
+        w, lambda ids, added, **_: compute(ids, added), ids, added=added, first_query=True
+    )
+
+
+def dense(k: Kit, w: Weights, x: Array, size: int | None = None):
+    """x kernel + bias: [B, T, ...] -> [B, T, outputs]; the axes after T are the inputs.
+
+    `size` is the number of inputs, and of outputs. None reads both from the kernel.
+    """
+    inputs, outputs = w.shape("kernel") if size is None else (size, size)
     return k.unflat(k.dense(k.flat(x, inputs), w), x, outputs)
 
 
@@ -86,10 +106,17 @@ def project(k: Kit, w: Weights, stream: Array, num_heads: int):
     return k.heads(stream, [w.of("key"), w.of("value")], num_heads)
 
 
-def project_together(k: Kit, layers: Sequence[Weights], stream: Array, num_heads: int):
-    """The (key, value) of several attentions over one stream, from one product if it saves time."""
-    found = k.heads(stream, [w.of(name) for w in layers for name in ("key", "value")], num_heads)
-    return list(zip(found[::2], found[1::2], strict=True))
+def project_together(k: Kit, blocks: Sequence[Weights], stream: Array, num_heads: int):
+    """The (key, value) of the attention of each block over one stream.
+
+    None for each, if the kit lets attentions make their own.
+    """
+    if not k.projects_together:
+        return [None] * len(blocks)
+    attentions = [w.of("attention") for w in blocks]
+    layers = [w.of(name) for w in attentions for name in ("key", "value")]
+    heads = k.heads(stream, layers, num_heads)
+    return list(zip(heads[::2], heads[1::2], strict=True))
 
 
 def attention(
@@ -101,17 +128,16 @@ def attention(
     num_heads: int,
     projected: Sequence[Any] | None = None,
     distances: Array | None = None,
-    distinct: Distinct | None = None,
-    keep: Callable[..., Any] | None = None,
+    shared: Sequence[Array] | None = None,
 ):
     """Multi-head attention with BERT's four projections: [B or 1, Q, D] -> [B, Q, D].
 
     `projected` is the (key, value) of `project`; None makes it from the stream [B, S, D].
     `distances` [Q, S], of the key from the query, choose learned numbers that are added to the
-    logits; None adds none. With a `Distinct`, query and stream are distinct states [1, U, D], and
-    so is the result. `keep` is called with the weights [B, N, Q, S].
+    logits; None adds none. With `shared`, the (index, tokens) of a `Distinct`, query and stream are
+    distinct states [1, U, D], and so is the result.
     """
-    distinct = distinct or Distinct(k)
+    distinct, size = Distinct(k, shared), k.width(query, w.of("query"))
     (query,) = k.heads(query, [w.of("query")], num_heads)
     key, value = project(k, w, stream, num_heads) if projected is None else projected
     query, key, value = map(distinct.spread_heads, (query, key, value))
@@ -119,18 +145,17 @@ def attention(
     if distances is not None:
         largest = w.shape("relative_bias")[1] // 2
         bias = k.columns(w["relative_bias"], k.clip(distances, -largest, largest) + largest)
-    head_size = w.of("query").shape("kernel")[1] // num_heads
-    weights = attention_weights(k, query, key, mask, head_size, bias)
-    if keep is not None:
-        keep(weights)
+    weights = attention_weights(k, query, key, mask, size // num_heads, bias)
+    if k.attention_scores is not None:
+        k.attention_scores.append(weights)
     attended = k.dropout(k.compute(weights, w), w) @ value  # [B, N, Q, H]
-    attended = distinct.of(k.transpose(attended, (0, 2, 1, 3)), w.of("output").shape("kernel")[0])
-    return dense(k, w.of("output"), attended)
+    attended = distinct.of(k.transpose(attended, (0, 2, 1, 3)), size)
+    return dense(k, w.of("output"), attended, size)
 
 
 def feed_forward(k: Kit, w: Weights, x: Array, hidden_act: str):
     """Two dense layers with an activation between them: [B, T, D] -> [B, T, D]."""
-    size, _ = w.of("intermediate").shape("kernel")
+    size = k.width(x, w.of("intermediate"))
     inner = k.activation(k.dense(k.flat(x, size), w.of("intermediate")), hidden_act)
     return k.unflat(k.dense(inner, w.of("output")), x, size)
 
@@ -140,48 +165,73 @@ def block(
     w: Weights,
     config,
     query: Array,
+    stream: Array | None,
     mask: Array,
-    stream: Array | None = None,
-    projected: Sequence[Any] | None = None,
-    distances: Array | None = None,
-    distinct: Distinct | None = None,
     is_last: bool = False,
-    keep: Callable[..., Any] | None = None,
+    distances: Array | None = None,
+    **options: Any,
 ):
     """H = Norm(Q + Attention(Q, S)), then Norm(H + FFN(H)): [B, Q, D] (paper, equation 1).
 
     With `norm_first`, H = Q + Attention(Norm(Q), S), then H + FFN(Norm(H)). If `stream` is None,
-    S is what the attention's query is. `mask`, `projected`, `distances`, `distinct` and `keep` are
-    as in `attention`; `is_last` is whether the last LayerNorm is the encoder's.
+    S is what the attention's query is. `mask`, `distances` and `options` are inputs of `attention`;
+    `is_last` is whether the last LayerNorm is the encoder's.
     """
-    if not config.max_relative_distance:
-        distances = None
+    attention_w, feed_forward_w = w.of("attention"), w.of("feed_forward")
+    attend = partial(attention, k, attention_w, num_heads=config.num_attention_heads)
+    feed = partial(feed_forward, k, feed_forward_w, hidden_act=config.hidden_act)
+    if config.max_relative_distance:
+        options["distances"] = distances
 
-    def attend(x: Array):
-        read, heads = x if stream is None else stream, config.num_attention_heads
-        given = read, mask, heads, projected, distances, distinct, keep
-        return attention(k, w.of("attention"), x, *given)
+    def attended(x: Array):
+        read = x if stream is None else stream
+        return k.part(attention_w, attend, x, read, mask=mask, **options)
 
-    def feed(x: Array):
-        return feed_forward(k, w.of("feed_forward"), x, config.hidden_act)
+    def fed(x: Array):
+        return k.part(feed_forward_w, feed, x)
 
     hidden = query
-    for sub_layer, end in (attend, w.of("attention_norm")), (feed, w.of("feed_forward_norm")):
+    for sub_layer, end in (attended, w.of("attention_norm")), (fed, w.of("feed_forward_norm")):
         if config.norm_first:
-            made = sub_layer(k.layer_norm(end.of("norm"), hidden))
-            hidden = hidden + k.dropout(k.float32(made), end)
+            change = sub_layer(run_add_norm(k, end, hidden))
+            hidden = hidden + k.dropout(k.float32(change), end)
         else:
-            magnifies = is_last and sub_layer is feed
-            hidden = add_norm(k, end, sub_layer(hidden), hidden, magnifies)
+            magnifies = is_last and sub_layer is fed
+            hidden = run_add_norm(k, end, sub_layer(hidden), hidden, magnifies)
     return hidden
 
 
-def add_norm(k: Kit, w: Weights, x: Array, residual: Array, magnifies: bool = False):
+def run_block(
+    k: Kit,
+    w: Weights,
+    config,
+    query: Array,
+    stream: Array | None,
+    mask: Array,
+    is_last: bool = False,
+    **options: Any,
+):
+    """Runs `block` as a part; `options` are optional inputs of `attention`."""
+    compute = partial(block, k, w, config, is_last=is_last)
+    return k.part(w, compute, query, stream, mask=mask, **options)
+
+
+def add_norm(k: Kit, w: Weights, x: Array, residual: Array | None = None, magnifies: bool = False):
     """LayerNorm(residual + Dropout(x)): [B, T, D] float32; the residual is [B or 1, T, D].
 
-    Sums and outputs are float32 even if products are bfloat16. Rounding them too would cause most
-    of a score's error (docs/experiments/performance.md). `magnifies` is whether the LayerNorm may
-    magnify small differences between its inputs.
+    Without a residual, it is LayerNorm(x). Sums and outputs are float32 even if products are
+    bfloat16. Rounding them too would cause most of a score's error
+    (docs/experiments/performance.md). `magnifies` is whether the LayerNorm may magnify small
+    differences between its inputs.
     """
-    made = k.dropout(k.float32(x), w)
-    return k.layer_norm(w.of("norm"), residual, made, magnifies=magnifies)
+    if residual is None:
+        return k.layer_norm(w.of("norm"), x, magnifies=magnifies)
+    change = k.dropout(k.float32(x), w)
+    return k.layer_norm(w.of("norm"), residual, change, magnifies=magnifies)
+
+
+def run_add_norm(
+    k: Kit, w: Weights, x: Array, residual: Array | None = None, magnifies: bool = False
+):
+    """Runs `add_norm` as a part."""
+    return k.part(w, partial(add_norm, k, w, magnifies=magnifies), x, residual=residual)

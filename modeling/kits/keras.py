@@ -1,14 +1,15 @@
 """The kit of Keras: scoring and training, in any precision."""
 
+import contextlib
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import keras
 from keras import ops
 
-from tta.modeling.kits.custom_gradients import trained_bias, trained_gelu, trained_layer_norm
+from tta.modeling.kits.custom_gradients import trained_bias, trained_gelu
 from tta.modeling.kits.types import Tensor
 
 # `centred_layer_norm` rounds m to multiples of 1 over this number, so that float32 adds up the
@@ -30,16 +31,41 @@ def num_parts(num_pieces: int) -> int:
 class KerasKit:
     """Operators as `tta.modeling.functions.kit.Kit` says; weights are those of a `TableLayer`.
 
+    It calls the Keras layer of each part, dense layer, LayerNorm and dropout.
+
     Args:
         training: whether there is dropout, and gradients take one pass over the data each.
         output_table: [V, D], a constant copy of the table for `logits`; None uses the table itself.
+        attention_scores: as in `tta.modeling.functions.kit.Kit`.
     """
 
-    small_logits = False
+    small_logits = projects_together = False
+    attention_scores: list[Any] | None = None
 
-    def __init__(self, training: bool | None = False, output_table: Any = None):
+    def __init__(
+        self,
+        training: bool | None = False,
+        output_table: Any = None,
+        attention_scores: list[Any] | None = None,
+    ):
         self.training = bool(training)
         self._output_table = output_table
+        self.attention_scores = attention_scores
+
+    def part(self, layer: Any, function: Callable[..., Any], *inputs: Any, **options: Any):
+        if _has_no_call(layer):
+            return function(*inputs, **options)
+        # A layer of your own need not take the options that it has no use for.
+        options = {name: value for name, value in options.items() if value is not None}
+        if "mask" not in options:
+            return layer(*inputs, training=self.training, **options)
+        mask = complete(options.pop("mask"))
+        if self.attention_scores is None:
+            return layer(*inputs, mask, training=self.training, **options)
+        options["return_attention_scores"] = True
+        output, *scores = layer(*inputs, mask, training=self.training, **options)
+        self.attention_scores += scores
+        return output
 
     arange, where, equal, maximum = map(
         staticmethod, (ops.arange, ops.where, ops.equal, ops.maximum)
@@ -101,7 +127,8 @@ class KerasKit:
         return ops.reshape(x, (-1, *size))
 
     def unflat(self, rows: Tensor, x: Tensor, *size: int):
-        return ops.reshape(rows, (*ops.shape(x)[:2], *size))
+        count, length = ops.shape(x)[:2]
+        return ops.reshape(rows, (-1 if count is None else count, length, *size))  # None: an Input
 
     def split_heads(self, x: Tensor, num_heads: int, size: int):
         x = ops.reshape(x, (-1, ops.shape(x)[1], num_heads, size))
@@ -110,30 +137,23 @@ class KerasKit:
     def compute(self, x: Tensor, w: Any):
         return ops.cast(x, w.compute_dtype)
 
-    def dense(self, rows: Tensor, w: Any):
-        # One product of matrices, whatever the rank of the layer's inputs: TensorFlow fuses it with
-        # the bias and an activation. Bias by `ops.add`, for the rounding of Keras's layers.
-        return self._product(rows, w.compute_dtype, w["kernel"], w["bias"])
+    def width(self, x: Tensor, w: Any):
+        return x.shape[-1]
 
-    def _product(self, rows, dtype, kernel, bias):
-        rows, kernel, bias = (ops.cast(one, dtype) for one in (rows, kernel, bias))
-        rows = ops.matmul(rows, kernel)
-        return trained_bias(rows, bias) if self.training else ops.add(rows, bias)
+    def dense(self, rows: Tensor, w: Any):
+        # One product of matrices, whatever the rank of the inputs of the layer around it:
+        # TensorFlow fuses it with the bias and an activation.
+        return w(rows, training=self.training)
 
     def heads(self, x: Tensor, layers: Sequence[Any], num_heads: int):
-        kernels, biases = ([w[name] for w in layers] for name in ("kernel", "bias"))
-        size = kernels[0].shape[1]
-        length, dtype = ops.shape(x)[1], layers[0].compute_dtype
-        if len(layers) == 1:
-            rows = self._product(self.flat(x, x.shape[-1]), dtype, *kernels, *biases)
-            rows = ops.reshape(rows, (-1, length, size))
-            return [self.split_heads(rows, num_heads, size // num_heads)]
-        # One product for all.
-        kernel = ops.concatenate([ops.cast(one, dtype) for one in kernels], axis=1)
-        bias = ops.concatenate([ops.cast(one, dtype) for one in biases])
-        rows = self._product(self.flat(x, x.shape[-1]), dtype, kernel, bias)
-        rows = ops.reshape(rows, (-1, length, len(layers), num_heads, size // num_heads))
-        return ops.unstack(ops.transpose(rows, (2, 0, 3, 1, 4)), len(layers))
+        rows, length = self.flat(x, x.shape[-1]), ops.shape(x)[1]
+
+        def of_layer(w):
+            outputs = self.dense(rows, w)
+            size = outputs.shape[-1] // num_heads
+            return ops.transpose(ops.reshape(outputs, (-1, length, num_heads, size)), (0, 2, 1, 3))
+
+        return [of_layer(w) for w in layers]
 
     def pick(self, x: Tensor, positions: Tensor):
         # `ops.take_along_axis` would copy x.
@@ -157,11 +177,11 @@ class KerasKit:
         return found, ops.exp(bias[start:stop] - ops.cast(rounded, "float32"))
 
     def layer_norm(self, w: Any, *terms: Tensor, magnifies: bool = False):
-        if self.training:
-            shape = ops.shape(terms[-1])
-            return trained_layer_norm(w, *(ops.broadcast_to(one, shape) for one in terms))
-        total: Any = sum(ops.cast(one, "float32") for one in terms)
-        return centred_layer_norm(total, w) if magnifies else w(total)
+        # Ours add the terms themselves, and know whether they magnify.
+        if len(terms) == 1 or getattr(w, "takes_terms", False):
+            return w(*terms, training=self.training)
+        total: Any = sum(ops.cast(x, "float32") for x in terms)
+        return w(total, training=self.training)
 
     def activation(self, x: Tensor, name: str):
         return {
@@ -171,7 +191,39 @@ class KerasKit:
         }[name](x)
 
     def dropout(self, x: Tensor, w: Any):
-        return w.drop(x, training=True) if self.training and w.drop else x
+        return w.drop(x, training=self.training) if w.drop else x
+
+
+def _has_no_call(layer):
+    """Whether a layer only holds the weights of a part."""
+    return type(layer).call is keras.layers.Layer.call
+
+
+def product(rows: Tensor, kernel: Tensor, bias: Tensor, dtype: str, training: bool | None) -> Any:
+    """rows kernel + bias, computed in a type: [M, inputs] -> [M, outputs].
+
+    In training, the gradient of the bias is that of `trained_bias`.
+    """
+    rows, kernel, bias = (ops.cast(x, dtype) for x in (rows, kernel, bias))
+    rows = ops.matmul(rows, kernel)
+    # `ops.add`, for the rounding of Keras's layers.
+    return trained_bias(rows, bias) if training else ops.add(rows, bias)
+
+
+def complete(mask: Any) -> Any:
+    """A mask of pairs, noted as complete: `is_complete` then is True.
+
+    A DMSA adds the diagonal to the masks that it gets. An encoder adds it once, for all its blocks,
+    and the note says so.
+    """
+    with contextlib.suppress(AttributeError):  # tracers of JAX take no notes
+        mask._is_complete = True
+    return mask
+
+
+def is_complete(mask: Any) -> bool:
+    """Whether a mask was noted as `complete`."""
+    return getattr(mask, "_is_complete", False)
 
 
 def centred_layer_norm(x: Tensor, norm: Any) -> Any:

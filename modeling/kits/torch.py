@@ -55,7 +55,8 @@ class TorchKit:
         like: the tensor.
     """
 
-    small_logits = False
+    small_logits = projects_together = False
+    attention_scores = None
     where, equal = staticmethod(torch.where), staticmethod(torch.eq)
     exp, log = staticmethod(torch.exp), staticmethod(torch.log)
     concatenate, softplus = staticmethod(torch.cat), staticmethod(functional.softplus)
@@ -63,6 +64,9 @@ class TorchKit:
 
     def __init__(self, epsilon, like):
         self._epsilon, self._like = epsilon, like
+
+    def part(self, layer, function, *inputs, **options):
+        return function(*inputs, **options)
 
     def take(self, x, indices, axis=0):
         return x[(slice(None),) * axis + (indices,)]
@@ -126,6 +130,9 @@ class TorchKit:
 
     def unflat(self, rows, x, *size):
         return rows.reshape(*x.shape[:2], *size)
+
+    def width(self, x, w):
+        return x.shape[-1]
 
     def split_heads(self, x, num_heads, size):
         return x.reshape(*x.shape[:2], num_heads, size).transpose(1, 2)

@@ -17,12 +17,57 @@ from keras import ops
 
 from tta.modeling.config.base import ModelConfig, config_from
 from tta.modeling.config.weights import Dropout, LayerTable, Weight, WeightTable
-from tta.modeling.kits.keras import KerasKit, centred_layer_norm
+from tta.modeling.kits.custom_gradients import trained_layer_norm
+from tta.modeling.kits.keras import centred_layer_norm, product
 from tta.modeling.kits.types import Tensor
 from tta.registry import resolve
 
 
-class TableLayer(keras.layers.Layer):
+class ReplaceableParts:
+    """A layer or model in which another layer may take the place of a part.
+
+    `block.feed_forward = Mine(config)` replaces the part and its weights. The new layer takes the
+    name of the old one, so that its weights have the names of those that they replace. Keras by
+    itself refuses new parts of a built layer, and keeps the old weights.
+    """
+
+    _tracker: Any  # Keras's
+    _layers: list[Any]
+
+    def __setattr__(self, name, value):
+        old = _part(self, name)
+        is_new = isinstance(value, keras.layers.Layer) and value is not old
+        if not (is_new and isinstance(old, keras.layers.Layer)):
+            super().__setattr__(name, value)
+            return
+        tracker, parts = self._tracker, self._layers
+        was_locked, place = tracker.locked, [id(part) for part in parts].index(id(old))
+        _take_the_name(value, old)
+        tracker.unlock()
+        try:
+            tracker.untrack(old)
+            super().__setattr__(name, value)
+            parts.insert(place, parts.pop())
+        finally:
+            tracker.locked = was_locked
+
+
+def _take_the_name(layer, old):
+    """Gives a layer and its weights the names of another one, and builds it if it is not built."""
+    layer.name = old.name
+    path = old.path or old.name
+    if not layer.built:
+        with contextlib.ExitStack() as scopes:
+            for name in path.split("/")[:-1]:
+                scopes.enter_context(keras.name_scope(name))
+            layer.build_from_config(old.get_build_config())
+        return
+    for variable in layer.variables:
+        _, _, below = variable.path.rpartition(f"{layer.path}/")
+        variable._path = f"{path}/{below}"
+
+
+class TableLayer(ReplaceableParts, keras.layers.Layer):
     """A layer whose weights are those of a `WeightTable`; functions over a `KerasKit` read them."""
 
     @property
@@ -92,7 +137,7 @@ class Part(TableLayer):
 
 @keras.saving.register_keras_serializable("tta")
 class Dense(TableLayer, keras.layers.Dense):
-    """Keras's Dense, x kernel + bias over the last axis, as `KerasKit.dense` computes it.
+    """Keras's Dense, x kernel + bias over the last axis, computed as one product of all rows.
 
     Args:
         units: the size of the output.
@@ -110,14 +155,21 @@ class Dense(TableLayer, keras.layers.Dense):
         return super().add_weight(*args, **kwargs)
 
     def call(self, inputs: Tensor, training: bool | None = None):
-        rows = ops.reshape(inputs, (-1, inputs.shape[-1]))
-        rows = self.activation(KerasKit(training).dense(rows, self))
-        return ops.reshape(rows, (*ops.shape(inputs)[:-1], self.units))
+        is_flat = len(inputs.shape) == 2
+        rows = inputs if is_flat else ops.reshape(inputs, (-1, inputs.shape[-1]))
+        rows = product(rows, self.kernel, self.bias, self.compute_dtype, training)
+        rows = self.activation(rows)
+        return rows if is_flat else ops.reshape(rows, (*ops.shape(inputs)[:-1], self.units))
+
+
+def _part(layer, name):
+    """An attribute that was set, or None; Keras's own, such as `output`, do not count."""
+    # Keras's backend torch keeps layers in `_modules`.
+    return vars(layer).get(name, vars(layer).get("_modules", {}).get(name))
 
 
 def _has(layer, name):
-    """Whether an attribute was set; Keras's own, such as `output`, do not count."""
-    # Keras's backend torch keeps layers in `_modules`.
+    """Whether an attribute was set."""
     return name in vars(layer) or name in vars(layer).get("_modules", ())
 
 
@@ -131,17 +183,27 @@ def dense_layer(table: WeightTable, **kwargs: Any) -> Any:
 
 
 class LayerNormalization(keras.layers.LayerNormalization):
-    """Keras's; an encoder's last one, which `magnifies`, as `centred_layer_norm` computes it."""
+    """Keras's LayerNorm of inputs [..., D], or of inputs + more [..., D]; in float32.
+
+    The last one of an encoder, which `magnifies`, is computed as in `centred_layer_norm`. In
+    training, sum, LayerNorm and gradients take one pass over the data each.
+    """
 
     magnifies = False
+    takes_terms = True  # as `KerasKit.layer_norm` asks
 
-    def call(self, inputs: Tensor):
-        return centred_layer_norm(inputs, self) if self.magnifies else super().call(inputs)
+    def call(self, inputs: Tensor, more: Tensor | None = None, training: bool | None = None):
+        terms = [inputs] if more is None else [inputs, more]
+        if training:
+            shape = ops.shape(terms[-1])
+            return trained_layer_norm(self, *(ops.broadcast_to(x, shape) for x in terms))
+        total: Any = sum(ops.cast(x, "float32") for x in terms)
+        return centred_layer_norm(total, self) if self.magnifies else super().call(total)
 
 
 def _layer_norm(table, epsilon, name):
     """A built LayerNorm: float32, whatever the type of the products."""
-    layer = LayerNormalization(epsilon=epsilon, name=name, dtype="float32")
+    layer = LayerNormalization(epsilon=epsilon, name=name, dtype="float32", autocast=False)
     layer.build((None, None, *table["gamma"].shape))
     return layer
 

@@ -1,7 +1,7 @@
 """DMSA, SMSAN and their parts as Keras layers: of the models here, and for models of your own.
 
-An encoder owns these layers. Its function (`functions/encoders.py`) calls the functions that their
-`call` calls, so a layer by itself gives the numbers that it gives inside.
+An encoder owns these layers and calls them. What a layer computes is a function of
+`tta.modeling.functions.layers`, which runs in other kits, too.
 """
 
 from typing import Any
@@ -12,7 +12,7 @@ from keras import ops
 from tta.modeling.config.transformer import TransformerConfig
 from tta.modeling.config.weights import attention
 from tta.modeling.functions import layers, masks
-from tta.modeling.kits.keras import KerasKit
+from tta.modeling.kits.keras import KerasKit, complete, is_complete
 from tta.modeling.kits.types import Shape, Tensor
 from tta.modeling.layers.base import ConfiguredLayer, PlainLayer
 
@@ -59,10 +59,11 @@ class Embeddings(_Stream):
     def call(
         self, ids, segment_ids=None, added=None, positions=None, first_query=False, training=None
     ):
-        kit = KerasKit(training)
+        kit, config = KerasKit(training), self.config
         if first_query:
-            return layers.first_query(kit, self, self.config.first_query_token_id, ids, added)
-        return layers.embed(kit, self, self.config, ids, segment_ids, added, positions)
+            return layers.first_query(kit, self, config.first_query_token_id, ids, added)
+        inputs = {"segment_ids": segment_ids, "added": added, "positions": positions}
+        return layers.embed(kit, self, config, ids, **inputs)
 
     def compute_output_spec(self, ids, *given, first_query=False, added=None, **more):
         rows = 1 if first_query and added is None else ids.shape[0]
@@ -97,29 +98,40 @@ class FeedForward(_Stream):
 class AddNorm(_Stream):
     """The end of a sub-layer: LayerNorm(residual + dropout(x)).
 
-    With `config.norm_first`, a block uses the LayerNorm and the dropout by themselves.
+    With `config.norm_first`, a block calls it without a residual, for the LayerNorm of the input of
+    a sub-layer, and its dropout by itself.
 
     Args:
         config: a `TransformerConfig`.
         is_last: whether it is the encoder's last one, which computes its LayerNorm more precisely.
+        dropout: fraction of x that is dropped in training; None is that of the config.
 
     Call:
         x: [B, T, D].
-        residual: [B or 1, T, D].
+        residual: [B or 1, T, D]; None: the result is LayerNorm(x).
 
     Returns:
         [B, T, D] float32.
     """
 
-    def __init__(self, config: TransformerConfig, is_last: bool = False, **kwargs: Any):
+    def __init__(
+        self,
+        config: TransformerConfig,
+        is_last: bool = False,
+        dropout: float | None = None,
+        **kwargs: Any,
+    ):
         super().__init__(config, **kwargs)
         self.is_last = is_last
+        self.dropout = dropout
 
     def build(self, input_shape: Shape):
-        self.add_weights(self.config.norm_weights(), self.config.layer_norm_eps)
+        table = self.config.norm_weights(dropout=self.dropout)
+        self.add_weights(table, self.config.layer_norm_eps)
+        self.norm.magnifies = self.is_last and not self.config.norm_first
 
-    def call(self, x: Tensor, residual: Tensor, training: bool | None = None):
-        return layers.add_norm(KerasKit(training), self, x, residual, self.is_last)
+    def call(self, x: Tensor, residual: Tensor | None = None, training: bool | None = None):
+        return layers.add_norm(KerasKit(training), self, x, residual)
 
 
 @keras.saving.register_keras_serializable("tta")
@@ -140,8 +152,10 @@ class MaskedAttention(PlainLayer):
         query: [B, T, D]; B may be 1 (broadcast).
         key_value: [B, S, D].
         attention_mask: [B, T or 1, S] bool, True = may attend; [B, S] is the same for all queries.
+            Numbers 1 and 0 are True and False.
         projected: a (key, value) pair [B, N, S, H] to attend to; None makes it from `key_value`.
         distances: [T, S] int32, position of the key minus position of the query; needed if K > 0.
+        shared: as in `tta.modeling.functions.layers.attention`.
         return_attention_scores: whether to return the weights of the keys, too.
 
     Returns:
@@ -180,6 +194,7 @@ class MaskedAttention(PlainLayer):
         attention_mask,
         projected=None,
         distances=None,
+        shared=None,
         training=None,
         return_attention_scores=False,
     ):
@@ -187,10 +202,19 @@ class MaskedAttention(PlainLayer):
             distances = None
         elif distances is None:
             raise ValueError("an attention with max_relative_distance needs distances")
-        mask, scores = _pairs(attention_mask), []
-        given = query, key_value, mask, self.num_heads, projected, distances
-        found = layers.attention(KerasKit(training), self, *given, keep=scores.append)
-        return (found, *scores) if return_attention_scores else found
+        kit = KerasKit(training, attention_scores=[] if return_attention_scores else None)
+        attended = layers.attention(
+            kit,
+            self,
+            query,
+            key_value,
+            mask=_pairs(attention_mask),
+            num_heads=self.num_heads,
+            projected=projected,
+            distances=distances,
+            shared=shared,
+        )
+        return attended if kit.attention_scores is None else (attended, *kit.attention_scores)
 
     def compute_output_shape(self, input_shape: Shape):
         return input_shape
@@ -203,7 +227,8 @@ class DiagonalMaskedSelfAttention(MaskedAttention):
     Arguments and shapes as in `MaskedAttention`, with two differences in the call. `padding_mask`
     replaces `attention_mask`: [B, S] bool, or [B, S, S] bool to forbid more pairs than padding
     does. The diagonal is always forbidden. The queries are all positions of the sentence (T = S),
-    or only those at `positions` [T] int32.
+    or only those at `positions` [T] int32. A mask that `diagonal_mask` has made, or that the
+    encoder of a model hands to its blocks, has no diagonal, and is taken as it is.
     """
 
     def call(
@@ -214,17 +239,21 @@ class DiagonalMaskedSelfAttention(MaskedAttention):
 
 
 def _pairs(mask):
-    """[B, Q or 1, S] of a mask of pairs or of keys."""
+    """[B, Q or 1, S] bool of a mask of pairs or of keys."""
+    mask = ops.cast(mask, "bool")
     return mask if len(mask.shape) == 3 else masks.everything(KerasKit(), mask)
 
 
 def diagonal_mask(mask: Any, positions: Any = None) -> Any:
     """The mask of a DMSA: [B, T (query), S (key)] bool; arguments as those of its call."""
+    if is_complete(mask):
+        return mask
+    mask = ops.cast(mask, "bool")
     queries = ops.arange(ops.shape(mask)[-1]) if positions is None else positions
     if len(mask.shape) == 2:
-        return masks.others(KerasKit(), mask, queries)
+        return complete(masks.others(KerasKit(), mask, queries))
     pairs = mask if positions is None else ops.take(mask, positions, axis=1)
-    return masks.not_self(KerasKit(), queries, ops.shape(mask)[-1]) & pairs
+    return complete(masks.not_self(KerasKit(), queries, ops.shape(mask)[-1]) & pairs)
 
 
 @keras.saving.register_keras_serializable("tta")
@@ -242,7 +271,7 @@ class CrossAttentionBlock(_Stream):
         query: [B, Q, D]; B may be 1 (broadcast).
         key_value: [B, S, D]; None is the query, normalized if `norm_first`.
         mask: as the `attention_mask` of `MaskedAttention`.
-        projected, distances, return_attention_scores: as in `MaskedAttention`.
+        projected, distances, shared, return_attention_scores: as in `MaskedAttention`.
 
     Returns:
         [B, Q, D] float32; with `return_attention_scores`, a pair as in `MaskedAttention`.
@@ -274,14 +303,24 @@ class CrossAttentionBlock(_Stream):
         mask,
         projected=None,
         distances=None,
+        shared=None,
         training=None,
         return_attention_scores=False,
     ):
-        scores = []
-        given = self, self.config, query, _pairs(mask), key_value, projected, distances
-        ends = {"is_last": self.is_last, "keep": scores.append}
-        hidden = layers.block(KerasKit(training), *given, **ends)
-        return (hidden, *scores) if return_attention_scores else hidden
+        kit = KerasKit(training, attention_scores=[] if return_attention_scores else None)
+        hidden = layers.block(
+            kit,
+            self,
+            self.config,
+            query,
+            key_value,
+            mask=_pairs(mask),
+            is_last=self.is_last,
+            projected=projected,
+            distances=distances,
+            shared=shared,
+        )
+        return hidden if kit.attention_scores is None else (hidden, *kit.attention_scores)
 
     def compute_mask(self, inputs, previous_mask=None):
         # `previous_mask` may be the call's, which has a row for each key.

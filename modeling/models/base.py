@@ -7,10 +7,16 @@ import keras
 from keras import ops
 
 from tta.modeling.config.base import ModelConfig, config_from
-from tta.modeling.layers.base import TableLayer
+from tta.modeling.kits.types import Tensors
+from tta.modeling.layers.base import ReplaceableParts, TableLayer
 
 
-class ConfiguredModel(keras.Model):
+def with_boolean_mask(inputs: Tensors) -> Tensors:
+    """The inputs of a model; numbers 1 and 0 in "padding_mask" are True and False."""
+    return {**inputs, "padding_mask": ops.cast(inputs["padding_mask"], "bool")}
+
+
+class ConfiguredModel(ReplaceableParts, keras.Model):
     """A model with an `encoder`, which is built from a config and serialized with it.
 
     Args:
@@ -24,9 +30,11 @@ class ConfiguredModel(keras.Model):
         super().__init__(dtype=dtype, **kwargs)
         self.config: Any = config
 
-    def encode(self, inputs: dict[str, Any], training: bool | None = None) -> dict[str, Any]:
-        """The encoder's outputs alone: {"hidden_states": [B, T, D], ...}."""
-        return self.encoder(inputs, training=training)
+    def encode(
+        self, inputs: dict[str, Any], training: bool | None = None, **options: Any
+    ) -> dict[str, Any]:
+        """The encoder's outputs alone: {"hidden_states": [B, T, D], ...}; `options` are its own."""
+        return self.encoder(inputs, training=training, **options)
 
     @property
     def token_table(self) -> Any:

@@ -28,10 +28,12 @@ class LanguageModel(ConfiguredModel):
     Call:
         inputs: {"input_ids": [B, T] int32, "padding_mask": [B, T] bool, True at real tokens}, and
             optional inputs of the encoder.
+        return_attention_scores: as in `FunctionEncoder`.
 
     Returns:
         {"hidden_states": [B, T, D], and the head's output: "logits" [B, T, V] float32}. If the
-        encoder has the output "predicting_states", the head's output is computed from these.
+        encoder has the output "predicting_states", the head's output is computed from these. With
+        `return_attention_scores`, "attention_scores", too.
 
     Raises:
         InputError: `model_type` is unknown.
@@ -53,12 +55,21 @@ class LanguageModel(ConfiguredModel):
         self.head.build((None, None, config.hidden_size))
         self.built = True
 
-    def call(self, inputs: Tensors, training: bool | None = None):
-        encoded = self.encode(inputs, training=training)
+    def call(
+        self,
+        inputs: Tensors,
+        training: bool | None = None,
+        return_attention_scores: bool = False,
+    ):
+        options = {"return_attention_scores": True} if return_attention_scores else {}
+        encoded = self.encode(inputs, training=training, **options)
         hidden_states = encoded["hidden_states"]
         states = encoded.get("predicting_states", hidden_states)
         outputs = self.head(states, self.token_table)
-        return {"hidden_states": hidden_states, self.head.output_name: outputs}
+        outputs = {"hidden_states": hidden_states, self.head.output_name: outputs}
+        if return_attention_scores:
+            outputs["attention_scores"] = encoded["attention_scores"]
+        return outputs
 
     def loss_of(self, hidden_states: Tensor, targets: Tensor, weights: Tensor) -> Any:
         """The head's weighted sum of losses: [] float32; see `Head.loss`."""

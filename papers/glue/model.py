@@ -9,7 +9,7 @@ from tta.modeling.encoders.base import TOKENS, encoder_of
 from tta.modeling.kits.types import Shape, Tensor, Tensors
 from tta.modeling.layers.base import ConfiguredLayer, dense_layer
 from tta.modeling.layers.token_weights import weights_after_first
-from tta.modeling.models.base import ConfiguredModel
+from tta.modeling.models.base import ConfiguredModel, with_boolean_mask
 from tta.papers.glue.config import MIX, ClassifierConfig
 from tta.papers.glue.task_layers import MixedLSTM, compared, maximum, weighted_mean
 
@@ -90,13 +90,16 @@ class TextClassifier(ConfiguredModel):
         self.built = True
 
     def call(self, inputs: Tensors, training: bool | None = None):
+        inputs = with_boolean_mask(inputs)
         return {"logits": self.head(self._pooled_states(inputs, training), training=training)}
 
-    def encode(self, inputs: dict[str, Any], training: bool | None = None) -> dict[str, Any]:
+    def encode(
+        self, inputs: dict[str, Any], training: bool | None = None, **options: Any
+    ) -> dict[str, Any]:
         """As `ConfiguredModel.encode`; in a BERT, the second text is segment 1."""
         if self.config.encoder.num_segments > 1:
             inputs = inputs | {"segment_ids": ops.minimum(self._separators(inputs)[1], 1)}
-        return super().encode(inputs, training)
+        return super().encode(inputs, training, **options)
 
     def _pooled_states(self, inputs, training):
         """[B, `config.pooled_size`]; the encoder computes no other position, where it can."""

@@ -87,6 +87,7 @@ class MixedLSTM(PlainLayer):
         self.after = keras.layers.Dropout(self.dropout, dtype="float32", name="after")
 
     def call(self, layers: Tensor, padding_mask: Tensor, training: bool | None = None):
+        padding_mask = ops.cast(padding_mask, "bool")
         mixed = self.before(self.mix(layers), training=training)
         outputs = self.lstm(mixed, mask=padding_mask, training=training)
         return ops.where(padding_mask[..., None], self.after(outputs, training=training), 0.0)
@@ -164,6 +165,7 @@ class LinearChainCRF(PlainLayer):
 
     def log_likelihood(self, emissions: Tensor, tags: Tensor, padding_mask: Tensor) -> Any:
         """log p of the tags [B, T] int32, whatever stands in the padding: [B] float32."""
+        padding_mask = ops.cast(padding_mask, "bool")
         begin = ops.full_like(tags[:, :1], self.num_tags)
         before = ops.concatenate([begin, tags[:, :-1]], axis=1)
         moves = ops.take(ops.reshape(self.transitions, (-1,)), before * self.num_tags + tags)

@@ -3,6 +3,8 @@
 B sentences, T tokens, K latent vectors of a sentence, P numbers in each, D hidden size, L layers.
 """
 
+from functools import partial
+
 from tta.modeling.functions.heads import log_sum_exp
 from tta.modeling.functions.layers import masked_softmax
 
@@ -19,13 +21,13 @@ def pool(k, w, config, states, is_real):
 
 
 def connect(k, w, config, states):
-    """Mean and, of a variational model, log-variance of latent vectors: [..., D] -> [..., P] each.
+    """{"mean": [..., P]} of latent vectors and, if variational, "log_variance": from [..., D].
 
     W_E h; of a variational model, a normal distribution (Li et al. 2020, Optimus, section 3).
     """
     kernel, size = w["kernel"], config.latent_size
-    starts = [0, size][: 1 + config.variational]
-    return [states @ kernel[:, start : start + size] for start in starts]
+    starts = {"mean": 0, "log_variance": size} if config.variational else {"mean": 0}
+    return {name: states @ kernel[:, start : start + size] for name, start in starts.items()}
 
 
 def posterior(k, w, config, encode, is_real):
@@ -37,10 +39,11 @@ def posterior(k, w, config, encode, is_real):
     if config.num_latents == 1:
         states = encode(True)
     else:
-        states = pool(k, w.of("pooling"), config, encode(False), is_real)
-    found = connect(k, w.of("connector"), config, k.flat(states, config.hidden_size))
-    rows = [k.flat(part, config.latent_numbers) for part in found]
-    return dict(zip(["mean", "log_variance"], rows, strict=False))
+        pooling = w.of("pooling")
+        states = k.part(pooling, partial(pool, k, pooling, config), encode(False), is_real)
+    connector, rows = w.of("connector"), k.flat(states, config.hidden_size)
+    parameters = k.part(connector, partial(connect, k, connector, config), rows)
+    return {name: k.flat(part, config.latent_numbers) for name, part in parameters.items()}
 
 
 def length_log_probabilities(k, w, latent):
@@ -49,7 +52,7 @@ def length_log_probabilities(k, w, latent):
     As the length token of Ghazvininejad et al. 2019 (Mask-Predict, section 4.1). M is the largest
     number of tokens.
     """
-    logits = latent @ w["kernel"] + w["bias"]
+    logits = k.part(w, lambda latent: latent @ w["kernel"] + w["bias"], latent)
     return logits - log_sum_exp(k, logits)
 
 
@@ -86,6 +89,11 @@ def lowest(xp, values, allowed, counts):
     """
     order = xp.argsort(xp.where(allowed, values, float("inf")), axis=1)
     return allowed & (xp.argsort(order, axis=1) < counts)
+
+
+def run_latent_inputs(k, w, config, latent):
+    """Runs `latent_inputs` as a part."""
+    return k.part(w, partial(latent_inputs, k, w, config), latent)
 
 
 def latent_inputs(k, w, config, latent):

@@ -44,6 +44,7 @@ class LatentPooling(_Latent):
     part = "pooling"
 
     def call(self, states: Tensor, is_real: Tensor):
+        is_real = ops.cast(is_real, "bool")
         return functions.pool(KerasKit(), self, self.config, states, is_real)
 
 
@@ -65,8 +66,7 @@ class LatentConnector(_Latent):
         self.generator = keras.random.SeedGenerator(seed)
 
     def call(self, states: Tensor):
-        found = functions.connect(KerasKit(), self, self.config, states)
-        return dict(zip(("mean", "log_variance"), found, strict=False))
+        return functions.connect(KerasKit(), self, self.config, states)
 
     def sample(self, mean: Tensor, log_variance: Tensor) -> Any:
         """mean + exp(log_variance / 2) * e with a new standard normal e: [B, P] float32."""

@@ -18,14 +18,14 @@ from tta.modeling.kits.keras import KerasKit
 from tta.modeling.kits.types import Tensor, Tensors
 from tta.modeling.layers.base import dense_layer
 from tta.modeling.layers.token_weights import weights_after_first
-from tta.modeling.models.base import ConfiguredModel
+from tta.modeling.models.base import ConfiguredModel, with_boolean_mask
 from tta.modeling.models.language_model import LanguageModel
 from tta.papers.nar.config import AutoencoderConfig
 from tta.papers.nar.functions import (
     decode_in_passes,
-    latent_inputs,
     length_log_probabilities,
     posterior,
+    run_latent_inputs,
 )
 from tta.papers.nar.layers import LatentConnector, LatentInputs, LatentPooling
 
@@ -89,6 +89,7 @@ class SequenceAutoencoder(ConfiguredModel):
         self.built = True
 
     def call(self, inputs: Tensors, training: bool | None = None):
+        inputs = with_boolean_mask(inputs)
         latent = self.latent(self.encode_latent(inputs, training), training)
         states = self.decode(latent, inputs["padding_mask"], inputs["input_ids"], training)
         logits = self.head(states, self.token_table)
@@ -107,7 +108,7 @@ class SequenceAutoencoder(ConfiguredModel):
 
     def decoder_inputs(self, latent: Tensor) -> dict[str, Any]:
         """What the decoder reads of latent vectors [B, K P], see `functions.latent`."""
-        return latent_inputs(KerasKit(), self.latent_inputs, self.config, latent)
+        return run_latent_inputs(KerasKit(), self.latent_inputs, self.config, latent)
 
     def encode_latent(self, inputs: dict[str, Any], training: bool | None = None) -> dict[str, Any]:
         """{"mean": [B, K P]} of the latent vectors and, if variational, their "log_variance"."""

@@ -70,7 +70,7 @@ class ElmoEncoder(Encoder):
 
     def call(self, inputs: Tensors, training: bool | None = None):
         self.check_inputs(inputs)
-        mask = inputs["padding_mask"]
+        mask = ops.cast(inputs["padding_mask"], "bool")
 
         def both_forward(x):
             """Turns the backward direction of [B, T, 2, D] round."""

@@ -19,8 +19,8 @@ from tta.papers.semfit.vectors.target_vectors import TargetVectors
 from tta.papers.semfit.vectors.word_inputs import letters_in
 from tta.papers.semfit.vectors.word_vectors import WordVectorFile
 from tta.scoring.scorers.arguments import check_choice
+from tta.scoring.scorers.inference.signature import digest
 from tta.scoring.scorers.scorer import Scorer, split_rows
-from tta.scoring.scorers.signature import digest
 
 # Unicode's categories of punctuation and symbols.
 PUNCTUATION = "".join(c for c in map(chr, range(0x10000)) if unicodedata.category(c)[0] in "PS")

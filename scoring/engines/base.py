@@ -109,6 +109,17 @@ class Engine(ABC):
         Raises InputError if the model does not have the representation.
         """
 
+    def attention(self, ids: np.ndarray, mask: np.ndarray) -> list[np.ndarray]:
+        """The weights of the keys in each attention, in the order of the layers.
+
+        Takes the first two arrays of a `BatchFunction`. Returns arrays [B, heads, T, S] float32. S
+        is T; in a layer of a cloze's query it is 2T, forward and then backward states.
+
+        Raises InputError if the model has no attention, or the engine gives no maps of it.
+        """
+        kind = self.config.model_type
+        raise InputError(f"attention maps of a model of type {kind} need engine tensorflow")
+
 
 def normalizer_of(config: Any, normalizer: str) -> str:
     """The normalizer that "auto" stands for; "exact" and "learned" are themselves.

@@ -27,8 +27,8 @@ from tta.scoring.scorers.arguments import (
 )
 from tta.scoring.scorers.comparison.alignment import WordPair
 from tta.scoring.scorers.comparison.cosines import Comparison, CosineComparison
+from tta.scoring.scorers.inference.signature import signature_line
 from tta.scoring.scorers.pooling import of_length_1
-from tta.scoring.scorers.signature import signature_line
 
 SumsAndCounts = tuple[np.ndarray, np.ndarray]
 
@@ -58,6 +58,22 @@ _COMMON = 3_000  # words of a language that are common, see `Scorer.is_common`
 _BLANKS = re.compile(r"[^\S\x0b\x0c\x1c-\x1f\x85]+")
 
 
+class AttentionMaps(NamedTuple):
+    """The weights of the keys in all attentions of a model, for one text of T tokens.
+
+    Attributes:
+        tokens: the T tokens, begin and end token included.
+        maps: [layers, heads, T, T] float32. Row i of a map has the weights of the tokens that token
+            i attends to; they add up to 1, or are all 0 if there is no such token. The layers are
+            in the order in which they are computed; in a cloze, the forward and the backward tower
+            come first. A token of its query reads forward states before it and backward states
+            after it: the weight of a token is that of its state.
+    """
+
+    tokens: list[str]
+    maps: np.ndarray
+
+
 class Scorer:
     """Scores and encodes texts. A method that a kind of model does not have raises an InputError.
 
@@ -80,8 +96,8 @@ class Scorer:
             similarity, and one has no vector.
         tokenizer: `tta.data.vocabulary.tokenizer.Tokenizer`, or None.
         notes: what commands say of the model beside its signature.
-        no_scores, no_log_probabilities, no_vectors, no_alignment, no_labels, no_model: the error's
-            text if it lacks them.
+        no_scores, no_log_probabilities, no_vectors, no_alignment, no_labels, no_model,
+            no_attention: the error's text if it lacks them.
     """
 
     name: str = "model"
@@ -100,6 +116,7 @@ class Scorer:
     no_alignment: str = "aligning words needs a token table, which this kind of model has not"
     no_labels: str = "the model predicts no labels; tta classify fine-tunes one that does"
     no_model: str = "this kind of model has no Keras model"
+    no_attention: str = "this kind of model gives no attention maps"
     _line: str | None = None
 
     def __repr__(self):
@@ -505,6 +522,13 @@ class Scorer:
             TypeError: one of them is not a str.
         """
         raise self.lacks("alignment")
+
+    def attention(self, texts: Iterable[str]) -> list[AttentionMaps]:
+        """What each token of a text attends to, see `AttentionMaps`: one for each text.
+
+        Raises InputError if the model gives no attention maps, or a text is too long for it.
+        """
+        raise self.lacks("attention")
 
     def predict(self, texts: Iterable[Any]) -> Any:
         """As `ClassifierModel.predict`; raises InputError if the model predicts no labels."""

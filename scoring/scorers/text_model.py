@@ -19,12 +19,12 @@ from tta.modeling.formats.hub import model_name
 from tta.names import INPUT_FILES, POOLING, VOCABULARY
 from tta.scoring.engines.base import BatchFunction, Engine
 from tta.scoring.engines.load import load_engine, tensorflow_engine
-from tta.scoring.scorers.arguments import as_texts
+from tta.scoring.scorers.arguments import SentenceError, as_texts
 from tta.scoring.scorers.inference.runtime import Results
+from tta.scoring.scorers.inference.signature import digest
 from tta.scoring.scorers.inference.text_vectors import TextVectors
 from tta.scoring.scorers.options import ScoreOptions
-from tta.scoring.scorers.scorer import SumsAndCounts, TokenScores
-from tta.scoring.scorers.signature import digest
+from tta.scoring.scorers.scorer import AttentionMaps, SumsAndCounts, TokenScores
 
 _TextModel = TypeVar("_TextModel", bound="TextModel")
 
@@ -246,6 +246,21 @@ class TextModel(TextVectors):
         listed = as_texts(texts)
         return self._tokens(self._scored(listed, progress), len(listed))
 
+    def attention(self, texts: Iterable[str]) -> list[AttentionMaps]:
+        """As `Scorer.attention`. A biLM reads the texts as they are, without a mask token."""
+        pieces = self.text_tokenizer.encode(as_texts(texts))
+        return [self._attention_maps(number, ids) for number, ids in enumerate(pieces)]
+
+    def _attention_maps(self, number, pieces):
+        if len(pieces) > self.window_size:
+            rule = f"has {len(pieces):,} pieces; attention maps have at most {self.window_size:,}"
+            raise SentenceError(rule, number)
+        vocabulary = self.text_tokenizer.vocabulary
+        ids = np.array([[vocabulary.bos_id, *pieces, vocabulary.eos_id]], np.int32)
+        layers = self.engine.attention(ids, np.ones(ids.shape, bool))
+        maps = np.stack([_of_tokens(weights[0], ids.shape[1]) for weights in layers])
+        return AttentionMaps(self.text_tokenizer.pieces(ids[0]), maps)
+
     def _num_tokens(self, texts):
         lengths = self.text_tokenizer.tokenize_flat(texts)[1]
         return lengths + int(self.options.score_boundary_tokens)  # the end token
@@ -327,6 +342,12 @@ class TextModel(TextVectors):
             )
             for pieces, values in zip(ids, scores, strict=True)
         ]
+
+
+def _of_tokens(weights, length):
+    """The weights of the keys [N, T, S] as those of T tokens, [N, T, T]: see `AttentionMaps`."""
+    parts = [weights[..., start : start + length] for start in range(0, weights.shape[-1], length)]
+    return np.sum(parts, axis=0)
 
 
 def _sums(results, size):

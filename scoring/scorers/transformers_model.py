@@ -25,9 +25,9 @@ from tta.scoring.scorers.huggingface.loading import (
 )
 from tta.scoring.scorers.huggingface.tokens import TextTokens
 from tta.scoring.scorers.huggingface.trees import Row, ancestors, trees, window
+from tta.scoring.scorers.inference.signature import digest
 from tta.scoring.scorers.options import DEFAULTS, ScoreOptions
 from tta.scoring.scorers.scorer import Scorer, TokenScores
-from tta.scoring.scorers.signature import digest
 
 _BATCH_TOKENS = 8192
 _TREE_TOKENS = 512  # of a tree of short texts; of long ones, four times the longest text

@@ -3,7 +3,7 @@
 import numpy as np
 import tensorflow as tf
 
-from tta.modeling.config.transformer import ClozeConfig, TransformerConfig
+from tta.modeling.config.base import config_from
 from tta.modeling.layers.base import TableLayer
 from tta.modeling.models.language_model import LanguageModel
 from tta.modeling.training.config import PretrainingConfig
@@ -40,8 +40,7 @@ def tiny_config(**changes):
         "attention_probs_dropout_prob": 0.0,
         "max_position_embeddings": 19,
     }
-    is_cloze = changes.get("model_type") == "cloze"
-    return (ClozeConfig if is_cloze else TransformerConfig).from_dict(values | changes)
+    return config_from(values | changes)
 
 
 def randomize(weights, seed=0):

@@ -4,7 +4,7 @@ Tensors are `Tensor`, and weights a `Weights`. A size is [1] int64. Positions ar
 """
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -53,17 +53,27 @@ class OnnxKit:
 
     Args:
         epsilon: that of every LayerNorm.
-        small_logits: as in `tta.modeling.functions.kit.Kit`.
+        small_logits, attention_scores: as in `tta.modeling.functions.kit.Kit`.
     """
 
     where, equal = staticmethod(operator_of("Where")), staticmethod(operator_of("Equal"))
     maximum, softplus = staticmethod(operator_of("Max")), staticmethod(operator_of("Softplus"))
     exp, log = staticmethod(operator_of("Exp")), staticmethod(operator_of("Log"))
-    small_logits = False
+    small_logits, attention_scores = False, None
+    projects_together = True  # the inputs of the products are rounded once
 
-    def __init__(self, epsilon: float = 1e-12, small_logits: bool = False):
+    def __init__(
+        self,
+        epsilon: float = 1e-12,
+        small_logits: bool = False,
+        attention_scores: list[Tensor] | None = None,
+    ):
         self._epsilon, self.small_logits = epsilon, small_logits
+        self.attention_scores = attention_scores
         self._rounded: dict[str, tuple[Tensor, ...]] = {}  # inputs, with step and zero
+
+    def part(self, layer: Weights, function: Callable[..., Any], *inputs: Any, **options: Any):
+        return function(*inputs, **options)
 
     def take(self, x: Tensor, indices: Tensor, axis: int = 0):
         return x.graph.operator("Gather", x, indices, axis=axis)
@@ -135,6 +145,9 @@ class OnnxKit:
         sizes = [self.size(x, 0), self.size(x, 1), *(x.graph.constant([one]) for one in size)]
         # A size of 0 is 0, not "the same".
         return x.graph.operator("Reshape", rows, self.concatenate(sizes, 0), allowzero=1)
+
+    def width(self, x: Tensor, w: Weights):
+        return w.shape("kernel")[0]
 
     def split_heads(self, x: Tensor, num_heads: int, size: int):
         split = x.graph.operator("Reshape", x, [0, 0, num_heads, size])

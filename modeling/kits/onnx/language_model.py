@@ -99,6 +99,18 @@ class Network:
         found = self._encode(k, w.of("encoder"), self.config, ids, mask)
         return w.graph.output("embeddings", found["embedding_output"])
 
+    def attention(self) -> Graph:
+        """The weights of the keys in each attention, [B, N, T, S]: "attention_0", ...; S is T, or
+        2T in a layer of a cloze's query.
+        """
+        scores = []
+        k, w = started(self.config, self.arrays, self.ranges, attention_scores=scores)
+        graph, real_tokens = w.graph, batch_of(w.graph)
+        self._encoded(k, w, *real_tokens, None)
+        for number, weights in enumerate(scores):
+            graph.output(f"attention_{number}", weights)
+        return graph
+
     @cached_property
     def towers(self) -> list[str]:
         """The towers of the encoder whose states sentences share: "forward", "backward"."""
@@ -151,10 +163,14 @@ def started(
     arrays: Mapping[str, np.ndarray],
     ranges: Mapping[str, np.ndarray] | None = None,
     encoders: tuple[str, ...] = ("encoder",),
+    attention_scores: list[Tensor] | None = None,
 ):
-    """(kit, weights) of a new graph. `ranges` are as in `Network`, `encoders` the model's."""
+    """(kit, weights) of a new graph.
+
+    `ranges` are as in `Network`, `encoders` the model's, and `attention_scores` as in `Kit`.
+    """
     exact = [f"{one}/{name}/" for one in encoders for name in config.magnified_products]
-    kit = OnnxKit(config.layer_norm_eps, LOGITS in (ranges or ()))
+    kit = OnnxKit(config.layer_norm_eps, LOGITS in (ranges or ()), attention_scores)
     return kit, Weights(Graph(), arrays, "", (*exact, "head/transform/"), ranges)
 
 

@@ -23,7 +23,7 @@ from tta.modeling.kits.onnx.graph import Graph, Tensor
 from tta.modeling.kits.onnx.kit import GROUP, OnnxKit
 from tta.modeling.kits.onnx.language_model import batch_of, started
 from tta.modeling.kits.onnx.weights import Weights
-from tta.papers.nar.functions import latent_inputs, length_log_probabilities, posterior
+from tta.papers.nar.functions import length_log_probabilities, posterior, run_latent_inputs
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +143,7 @@ class AutoencoderNetwork:
 
     def _latent(self, k, w):
         """What `latent_inputs` makes of the input "latent"."""
-        return latent_inputs(k, w.of("latent_inputs"), self.config, self._given_latent(w))
+        return run_latent_inputs(k, w.of("latent_inputs"), self.config, self._given_latent(w))
 
     def _given_latent(self, w):
         return w.graph.input("latent", np.float32, ["batch", self.config.latent_numbers])

@@ -1,6 +1,5 @@
 """The autoencoder: what its decoders may see, where the latent vector gets in, greedy decoding."""
 
-import inspect
 import json
 
 import keras
@@ -210,8 +209,8 @@ def test_a_unilm_attends_to_its_memory(monkeypatch):
     model, z, inputs = make("unilm", num_hidden_layers=3), latent_of(1), batch([6])
     w, attended, attention = arrays(model), [], layers.attention
 
-    def recorded(kit, weights, x, *rest):
-        found = attention(kit, weights, x, *rest)
+    def recorded(kit, weights, x, *inputs, **options):
+        found = attention(kit, weights, x, *inputs, **options)
         attended.append((np.array(x[0], np.float64), np.array(found)[0]))
         return found
 
@@ -232,22 +231,16 @@ def test_the_latent_vector_reaches_every_layer(monkeypatch, kind):
     model, z = make(kind, num_hidden_layers=3), tf.constant(latent_of(1))
     inputs, seen = batch([7]), []
     added = model.decoder_inputs(z)
-    functions = inspect.getmodule(model.decoder.function)
     block, embed, first_query = layers.block, layers.embed, layers.first_query
 
-    def recorded(k, w, config, query, *rest, projected=None, **options):
-        seen.append(projected[0] if kind == "unilm" else query)
-        if projected is not None:
-            options["projected"] = projected
-        return block(k, w, config, query, *rest, **options)
+    def recorded(k, w, config, query, *inputs, **options):
+        seen.append(options["projected"][0] if kind == "unilm" else query)
+        return block(k, w, config, query, *inputs, **options)
 
-    monkeypatch.setattr(functions, "block", recorded)
+    monkeypatch.setattr(layers, "block", recorded)
     # The share of the embeddings is cut.
-    monkeypatch.setattr(
-        functions, "embed", lambda k, w, config, ids, *_, **__: embed(k, w, config, ids)
-    )
-    if kind == "tta":
-        monkeypatch.setattr(functions, "first_query", lambda *given: first_query(*given[:4]))
+    monkeypatch.setattr(layers, "embed", lambda k, w, config, ids, **_: embed(k, w, config, ids))
+    monkeypatch.setattr(layers, "first_query", lambda *given: first_query(*given[:4]))
     given = {name: tf.constant(value) for name, value in inputs.items()}
     with tf.GradientTape(persistent=True) as tape:
         tape.watch(added)

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,10 @@ class LanguageModelEngine(OnnxEngine):
         if self._network.masks_tokens:
             return self._masked(self._network.masked_scores, with_targets=True)
         return self._plain(self._network.scores, read_last=self.scores_first_token)
+
+    def attention(self, ids, mask):
+        network = replace(self._network, is_shared=False)
+        return self._session(network.attention).outputs(input_ids=ids, padding_mask=mask)
 
     def _states(self, representation):
         if representation == "context" and self._network.masks_tokens:

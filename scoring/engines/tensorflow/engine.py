@@ -141,6 +141,18 @@ class TensorFlowEngine(Engine):
     def token_vectors(self, representation):
         return self._frozen.get(self.vectors, representation)
 
+    def attention(self, ids, mask):
+        kind = self.config.model_type
+        if not getattr(getattr(self._model, "encoder", None), "gives_attention", False):
+            raise InputError(f"a model of type {kind} gives no attention maps")
+        batch = self.completed({"input_ids": ids, "padding_mask": mask})
+        if self.likelihood is not None:
+            batch = self.likelihood.visible(self._model, batch)
+        outputs = self._model.encode(batch, training=False, return_attention_scores=True)
+        if not outputs["attention_scores"]:
+            raise InputError(f"a model of type {kind} gives no attention maps")
+        return [np.asarray(weights) for weights in outputs["attention_scores"]]
+
     def _sizes(self):
         """`vector_sizes` of the model."""
         encoder = getattr(self._model, "encoder", None)

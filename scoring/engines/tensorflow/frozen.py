@@ -87,12 +87,19 @@ class FrozenFunctions:
             return function(batch, third, output_table, *options)
 
         with self._lock:
-            if (function, options) not in self._compiled:
+            key = function, options, self._layers()
+            if key not in self._compiled:
                 kinds = tf.int32, tf.bool, tf.float32 if of_latents else tf.bool
                 signature = [tf.TensorSpec([None, None], kind) for kind in kinds]
-                made = self._compile(of_batch, signature, self._model)
-                self._compiled[function, options] = made
-            return self._compiled[function, options]
+                self._compiled[key] = self._compile(of_batch, signature, self._model)
+            return self._compiled[key]
+
+    def _layers(self):
+        """What the layers of a model that a caller has compute now: other layers, another graph."""
+        if self._compile is frozen:
+            return None
+        layers = self._model._flatten_layers()
+        return tuple((x.call, x.dtype_policy.name, getattr(x, "lora_enabled", 0)) for x in layers)
 
 
 def _with_variables(function, signature, model):

@@ -9,9 +9,9 @@ import pytest
 from benchmarks import ROOT
 from tta.errors import InputError
 from tta.modeling.config.model_types import MODEL_TYPES
+from tta.scoring.scorers.inference.signature import signature_text
 from tta.scoring.scorers.load import KINDS
 from tta.scoring.scorers.scorer import Scorer, TokenScores
-from tta.scoring.scorers.signature import signature_text
 
 
 class Letters(Scorer):

@@ -19,10 +19,10 @@ from tta.names import VOCABULARY
 from tta.scoring.engines.onnxruntime import engine as engines
 from tta.scoring.engines.onnxruntime.calibration import write_light
 from tta.scoring.exports.formats import export_folder
+from tta.scoring.scorers.inference.signature import digest, signature_line
 from tta.scoring.scorers.load import KINDS, load_scorer
 from tta.scoring.scorers.options import ScoreOptions
 from tta.scoring.scorers.scorer import Scorer, TokenScores
-from tta.scoring.scorers.signature import digest, signature_line
 
 TEXTS = ["the Cats sat on the mat.", "a dog, a \u00e9cat", "\u4f60 ran"]
 LONG = ["the cat sat on the mat a dog ran home on the mat the cat sat"]
