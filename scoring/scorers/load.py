@@ -48,11 +48,11 @@ def load_scorer(
         TypeError: an option is unknown.
     """
     if cache is not None:
-        from tta.scoring.scorers.inference.cache import with_cache
+        from tta.scoring.scorers.inference.cache import CachedScorer
         from tta.scoring.scorers.inference.store import ResultStore
 
         store = ResultStore(os.path.abspath(cache))  # also where a copy is unpickled
-        return with_cache(load_scorer(model, **options), store)
+        return CachedScorer(load_scorer(model, **options), store)
     if options.get("begin_token") is not None and not str(model).startswith("transformers:"):
         raise InputError("only a causal model, transformers:NAME, has a begin_token", model)
     if model is not None:

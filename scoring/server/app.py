@@ -119,9 +119,9 @@ def make_app(lm: Scorer, config: ServerConfig) -> fastapi.FastAPI:
         check_texts([text for one in lists for text in one.hypotheses], *limits)
         weights = request.weights and request.weights.to_weights()
         words = words_of(lists, keep)
-        known = dict(zip(words, await of_texts(score_tokens, words), strict=True))
+        scores = dict(zip(words, await of_texts(score_tokens, words), strict=True))
         phrases = request.phrases, request.phrases_weight
-        given, size = GivenLists(lists, weights, keep, known, *phrases), compared_size(lists)
+        given, size = GivenLists(lists, weights, keep, scores, *phrases), compared_size(lists)
         lane = short if size <= LONG else long_lists
         [found] = await lane.run(rerank_lists, [given], [size])
         if request.lists is None:

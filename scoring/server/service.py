@@ -11,18 +11,19 @@ from tta.errors import InputError
 from tta.scoring.combining.levels import Levels
 from tta.scoring.combining.weights import RerankWeights
 from tta.scoring.reranking.reranker import Reranker
+from tta.scoring.scorers.inference.cache import CachedScorer, MemoryStore
 from tta.scoring.scorers.pooling import of_length_1
 from tta.scoring.scorers.scorer import Scorer, TokenScores
 from tta.scoring.server.forms import OneList, RankedHypothesis, Weights
 
 
 class GivenLists(NamedTuple):
-    """N-best lists to rerank together; see `tta.rerank`. `known`: token scores of texts."""
+    """N-best lists to rerank together; see `tta.rerank`. `token_scores`: of their texts."""
 
     lists: Sequence[OneList]
     weights: RerankWeights | None
     keep_non_words: bool
-    known: Mapping[str, TokenScores]
+    token_scores: Mapping[str, TokenScores]
     phrases: Sequence[str] | None = None
     phrases_weight: float | None = None
 
@@ -67,47 +68,16 @@ class Service:
 
     def rerank(self, given: list[GivenLists]) -> list[dict[str, Any]]:
         """The lists of each request as `tta.rerank` orders them: `ListsAnswer`s, not signed."""
-        return [_reranked(one, self._known(one.known)) for one in given]
+        return [_reranked(one, self._with_scores(one.token_scores)) for one in given]
 
-    def _known(self, scores):
-        """What reranks lists whose token scores are known."""
-        known = KnownScores(self.lm, scores)
+    def _with_scores(self, scores: Mapping[str, TokenScores]) -> Scorer:
+        """What reranks lists, with the token scores of texts. Each level scores a text once."""
+        first = CachedScorer(self.lm, MemoryStore(), adds_up=True)
+        first.remember(scores)
         if not isinstance(levels := self.reranker, Levels):
-            return known
-        second = KnownScores(levels.models[1], {})
-        return Levels(known, second, share=levels.share, best=levels.best)
-
-
-class KnownScores(Scorer):
-    """A model whose token scores of some texts are known; it scores other texts once.
-
-    Args:
-        lm: the model.
-        known: {text: its token scores}.
-    """
-
-    def __init__(self, lm: Scorer, known: Mapping[str, TokenScores]):
-        self.name, self._lm, self._known = lm.name, lm, dict(known)
-
-    @property
-    def signature(self) -> str:
-        """That of the model."""
-        return self._lm.signature
-
-    def score_tokens(self, texts: Iterable[str], progress: bool = False) -> list[TokenScores]:
-        listed = list(texts)
-        others = [text for text in dict.fromkeys(listed) if text not in self._known]
-        self._known |= zip(others, self._lm.score_tokens(others), strict=True) if others else ()
-        return [self._known[text] for text in listed]
-
-    def count_unknown(self, texts):
-        return self._lm.count_unknown(texts)
-
-    def is_common(self, word):
-        return self._lm.is_common(word)
-
-    def group_tokens(self, sentences, scored, texts=None):
-        return self._lm.group_tokens(sentences, scored, texts)
+            return first
+        second = CachedScorer(levels.models[1], MemoryStore(), adds_up=True)
+        return Levels(first, second, share=levels.share, best=levels.best)
 
 
 def words_of(lists: Iterable[OneList], keep_non_words: bool) -> list[str]:
@@ -116,7 +86,7 @@ def words_of(lists: Iterable[OneList], keep_non_words: bool) -> list[str]:
     return list(dict.fromkeys(text for texts in read for text in texts))
 
 
-def _reranked(given, known):
+def _reranked(given, lm):
     texts = [one.hypotheses for one in given.lists]
     scores = [one.scores for one in given.lists]
     if scores.count(None) not in (0, len(scores)):
@@ -124,7 +94,7 @@ def _reranked(given, known):
     scores = None if None in scores else scores
     features = [one.features for one in given.lists]
     reranker = Reranker(
-        known,
+        lm,
         weights=given.weights,
         keep_non_words=given.keep_non_words,
         phrases=given.phrases,
