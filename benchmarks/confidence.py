@@ -35,7 +35,7 @@ from tta.scoring.combining.decision import decide, select
 from tta.scoring.combining.part import Part
 from tta.scoring.combining.scored_lists import score_texts
 from tta.scoring.combining.tuning import tune
-from tta.scoring.combining.weights import FIRST_PASS, GivenWeights, RerankWeights
+from tta.scoring.combining.weights import FIRST_PASS, FixedWeights, RerankWeights
 from tta.scoring.combining.word_evidence import MODEL_UNITS, UNITS, find_evidence
 from tta.scoring.metrics.significance import bootstrap, interval
 from tta.scoring.reports.page import CONFIDENCES, level
@@ -116,7 +116,7 @@ def fitted(parts, lm, picture):
     words, rows, expected, drawn = {}, [], [], {}
     for name in ("Arctic clean", "Arctic 5 dB", "ATIS"):
         dev = parts[name, "dev"]
-        given = GivenWeights(features=dict.fromkeys(dev.lists.features))
+        given = FixedWeights(features=dict.fromkeys(dev.lists.features))
         weights = tune(dev.lists, dev.statistics, given)
         for kind in ("dev", "test"):
             part = parts[name, kind]

@@ -23,7 +23,7 @@ from tta.scoring.combining.decision import select
 from tta.scoring.combining.guess import guess
 from tta.scoring.combining.part import Part
 from tta.scoring.combining.tuning import tune
-from tta.scoring.combining.weights import FIRST_PASS, GivenWeights
+from tta.scoring.combining.weights import FIRST_PASS, FixedWeights
 from tta.scoring.reports.table import align
 
 SIZES = (3, 10, 30, 100, 300)
@@ -100,7 +100,7 @@ def curve(pairs, features=True):
     values = {"first pass": [], "0": [], **{str(size): [] for size in SIZES}, "all": []}
     for dev, test in pairs:
         names = dev.lists.features.keys() & test.lists.features.keys() if features else ()
-        given = GivenWeights(features=dict.fromkeys(sorted(names)))
+        given = FixedWeights(features=dict.fromkeys(sorted(names)))
         values["first pass"].append(measure(test, FIRST_PASS))
         values["0"].append(measure(test, guess(test.lists, given)))
         for size in SIZES:

@@ -26,7 +26,7 @@ from tta.scoring.combining.decision import select
 from tta.scoring.combining.part import Part
 from tta.scoring.combining.scored_lists import ScoredLists, score_texts
 from tta.scoring.combining.tuning import tune
-from tta.scoring.combining.weights import FIRST_PASS, GivenWeights
+from tta.scoring.combining.weights import FIRST_PASS, FixedWeights
 from tta.scoring.metrics.metric import load_metric
 from tta.scoring.metrics.significance import relative_gain
 from tta.scoring.reports.table import align
@@ -66,7 +66,7 @@ def main():
         changed.append((alone != select(test.lists, guess(test.lists))).mean())
         if dev_path is not None and not arguments.untuned:
             dev = load(dev_path, folder)
-            given = GivenWeights(features=dict.fromkeys(dev.lists.features))
+            given = FixedWeights(features=dict.fromkeys(dev.lists.features))
             columns.append(measure(test, tune(dev.lists, dev.statistics, given)))
         rows.append([name, *(f"{value:.2f}" for value in columns)])
         gains = [relative_gain(value, columns[0], test.statistics.metric) for value in columns[1:]]
@@ -102,7 +102,7 @@ def load(
 
 
 def guess(lists: ScoredLists):
-    return guessing.guess(lists, GivenWeights(features=dict.fromkeys(lists.features)))
+    return guessing.guess(lists, FixedWeights(features=dict.fromkeys(lists.features)))
 
 
 def one_by_one(part: Part) -> np.ndarray:

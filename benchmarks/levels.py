@@ -23,7 +23,7 @@ from benchmarks.guess import SETS, load
 from tta.scoring.combining.decision import decide
 from tta.scoring.combining.part import Part, score_by_each
 from tta.scoring.combining.systems import choose_reranked
-from tta.scoring.combining.weights import GivenWeights
+from tta.scoring.combining.weights import FixedWeights
 from tta.scoring.metrics.significance import paired_bootstrap
 from tta.scoring.reports.table import align
 from tta.scoring.scorers.options import RerankOptions
@@ -92,9 +92,9 @@ def choose(parts) -> tta.RerankWeights:
     return choose_reranked(["lm"], parts[0].lists, statistics, free(parts))["reranked"]
 
 
-def free(parts) -> GivenWeights:
+def free(parts) -> FixedWeights:
     """No weights are given, and all features are used."""
-    return GivenWeights(features=dict.fromkeys(parts[0].lists.features))
+    return FixedWeights(features=dict.fromkeys(parts[0].lists.features))
 
 
 def bare(part: Part) -> Part:

@@ -35,7 +35,7 @@ from tta.scoring.combining.part import Part
 from tta.scoring.combining.phrases import Phrases, biased_errors, weigh
 from tta.scoring.combining.scored_lists import score_texts
 from tta.scoring.combining.tuning import tune
-from tta.scoring.combining.weights import GivenWeights
+from tta.scoring.combining.weights import FixedWeights
 from tta.scoring.metrics.significance import paired_bootstrap
 from tta.scoring.reports.table import align
 from tta.scoring.reranking.candidates import with_candidates
@@ -122,7 +122,7 @@ def measure(name, dev, test, words, lm):
         if size is not None and not name.startswith("Arctic"):
             continue
         cut_dev, cut_test = (cut(part, size) for part in (dev, test))
-        given = GivenWeights(features=dict.fromkeys(cut_dev.lists.features))
+        given = FixedWeights(features=dict.fromkeys(cut_dev.lists.features))
         tuned = tune(cut_dev.lists, cut_dev.statistics, given)
         for number, share in (*CASES, COMMON) if size is None else SHORT:
             lines = make_phrases(test, words, number, share)

@@ -25,20 +25,18 @@ if TYPE_CHECKING:
     from tta.scoring.combining.confidence import ConfidenceWeights, WordConfidence
     from tta.scoring.combining.levels import Levels
     from tta.scoring.combining.weights import RerankWeights
-    from tta.scoring.reranking.in_memory import (
-        RerankedList,
-        confidence,
-        fit_confidence,
-        rerank,
-        tune,
-    )
+    from tta.scoring.reranking.in_memory import confidence, fit_confidence, rerank, tune
+    from tta.scoring.reranking.reranked import Reranked, RerankedList
+    from tta.scoring.reranking.reranker import Reranker
     from tta.scoring.scorers.scorer import Scorer
 
 __all__ = [
     "ConfidenceWeights",
     "Levels",
     "RerankWeights",
+    "Reranked",
     "RerankedList",
+    "Reranker",
     "WordConfidence",
     "__version__",
     "confidence",
@@ -56,7 +54,9 @@ _PLACES = {
     "confidence": "tta.scoring.reranking.in_memory",
     "fit_confidence": "tta.scoring.reranking.in_memory",
     "RerankWeights": "tta.scoring.combining.weights",
-    "RerankedList": "tta.scoring.reranking.reranker",
+    "Reranked": "tta.scoring.reranking.reranked",
+    "RerankedList": "tta.scoring.reranking.reranked",
+    "Reranker": "tta.scoring.reranking.reranker",
     "rerank": "tta.scoring.reranking.in_memory",
     "tune": "tta.scoring.reranking.in_memory",
 }

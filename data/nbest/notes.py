@@ -1,6 +1,7 @@
 """Notes on a file of N-best lists: what looks wrong, and what is not used."""
 
 import itertools
+import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,18 +27,17 @@ _LOWER_IS_BETTER = re.compile(r"(?i)nll|neg|loss|cost|ppl|perplexity")
 # The share of texts of a list, and of lists, that must have little in common. In noisy speech and
 # in translations, up to 1 % of the lists have so many; in lists that are mixed, 25 % or more.
 _MANY_TEXTS, _MANY_LISTS, _COMPARED = 0.5, 0.1, 8
+# The chance of lists in any order below which rising scores are no accident.
+_CHANCE = 1e-3
 # The share of lists whose references have little in common with them. It is at most 4 % in noisy
 # speech, and 55 % or more with the references of other lists.
 _MANY_REFERENCES = 1 / 3
 
 
-def score_notes(
-    file: NBestFile, use: Mapping[str, str] = FLAGS, min_lists: int = 1
-) -> Iterator[str]:
+def score_notes(file: NBestFile, use: Mapping[str, str] = FLAGS) -> Iterator[str]:
     """Yields a note if the scores of a file do not look like log-probabilities.
 
     Call it only if nobody said what they are. `use` says what to do about the scores of each kind.
-    Fewer than `min_lists` lists need not be ordered best first.
     """
     chosen = load_format(file.format)
     lists = [[h.score for h in one.hypotheses if h.score is not None] for one in file.lists]
@@ -52,8 +52,14 @@ def score_notes(
             )
         return
     different = [one for one in lists if len(set(one)) > 1]
-    rising = sum(all(a <= b for a, b in itertools.pairwise(one)) for one in different)
-    is_rising = len(different) >= min_lists and rising >= NEARLY_ALL * len(different)
+    sizes = [
+        len(scores_of_list)
+        for scores_of_list in different
+        if all(a <= b for a, b in itertools.pairwise(scores_of_list))
+    ]
+    rising = len(sizes)
+    log_chance = -sum(math.lgamma(size + 1) for size in sizes)  # that n scores rise is 1 / n!
+    is_rising = rising >= NEARLY_ALL * len(different) and log_chance < math.log(_CHANCE)
     if scores.min() >= 0 and 0 < scores.max() <= 1:
         yield (
             f"the scores are between 0 and 1, like probabilities; if they are, {use['probability']}"

@@ -31,7 +31,7 @@ from tta.scoring.combining.decision import decide
 from tta.scoring.combining.part import Part
 from tta.scoring.combining.scored_lists import check_widths, score_texts
 from tta.scoring.combining.tuning import tune
-from tta.scoring.combining.weights import GivenWeights, RerankWeights
+from tta.scoring.combining.weights import FixedWeights, RerankWeights
 from tta.scoring.engines.base import lacks
 from tta.scoring.metrics.metric import load_metric
 from tta.scoring.metrics.normalization import basic
@@ -175,7 +175,7 @@ def fine_tune(
             )
         scored = train.scored(score_texts(lm, train.texts)).lists
         features = train.lists.features.keys() & heldout.lists.features.keys()
-        given = GivenWeights(
+        given = FixedWeights(
             shares=(1.0,), decision="mbr", features=dict.fromkeys(sorted(features))
         )
         weights = tune(scored, train.statistics, given)

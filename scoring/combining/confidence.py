@@ -10,6 +10,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from tta.errors import InputError, shown
+from tta.notes import Note, NoteKind
 from tta.scoring.combining.decision import Decision
 from tta.scoring.combining.weights import rounded
 from tta.scoring.combining.word_evidence import (
@@ -233,20 +234,22 @@ def fit_on(decision: Decision, metric: Metric, lm: Scorer | None) -> ConfidenceW
     return fit_weights(evidence, *evidence.judge(references, metric))
 
 
-def confidence_notes(decision: Decision, has_model: bool, is_default: bool) -> Iterator[str]:
-    """Yields what a reader of confidences must know, one line each."""
+def confidence_notes(decision: Decision, has_model: bool, is_default: bool) -> Iterator[Note]:
+    """Yields what a reader of confidences must know."""
     if is_default:
-        yield (
+        text = (
             f"confidences by default weights, fitted on {DEFAULT_SETS}; with dev lists they are "
             "fitted there"
         )
-    single = [one.utterance_id for one in decision.lists.nbest if len(one.hypotheses) == 1]
+        yield Note(NoteKind.CONFIDENCE, text, is_warning=False)
+    single = [nbest.utterance_id for nbest in decision.lists.nbest if len(nbest.hypotheses) == 1]
     if single:
-        known = "the model's scores alone give" if has_model else "without a model nothing gives"
-        yield (
-            f"lists of one hypothesis: {len(single):,}, first {shown(single[0])}; {known} the "
+        source = "the model's scores alone give" if has_model else "without a model nothing gives"
+        text = (
+            f"lists of one hypothesis: {len(single):,}, first {shown(single[0])}; {source} the "
             "confidences of their words"
         )
+        yield Note(NoteKind.CONFIDENCE, text)
 
 
 def default_weights(has_model: bool) -> ConfidenceWeights:

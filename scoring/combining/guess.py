@@ -6,7 +6,7 @@ import numpy as np
 
 from tta.scoring.combining.list_features import LIST_FEATURES
 from tta.scoring.combining.scored_lists import ScoredLists
-from tta.scoring.combining.weights import GivenWeights, RerankWeights
+from tta.scoring.combining.weights import FixedWeights, RerankWeights
 
 # The size of a difference that is neither small nor large: of a model's scores, natural log, and of
 # the other columns of the combined score. So no weight grows without bound where a column hardly
@@ -32,8 +32,8 @@ _EXTREME = 100.0
 _WITH_LIST, _WITHOUT = (1.0, 1.5), (0.2, 0.0)
 
 
-def guess(lists: ScoredLists, given: GivenWeights) -> RerankWeights:
-    """Chooses the weights that are not given without references.
+def guess(lists: ScoredLists, fixed: FixedWeights) -> RerankWeights:
+    """Chooses the weights that are not fixed without references.
 
     - scale: the first-pass scores, times their weight and the scale, have a standard deviation of 1
       within a list. The decision is `mbr` if the lists have losses.
@@ -44,37 +44,37 @@ def guess(lists: ScoredLists, given: GivenWeights) -> RerankWeights:
       probable. Without a model, there is none.
     - features: `distance`, 1.5 standard deviations of the first pass for 4 characters. So it counts
       more in long lists, whose distances differ more. It is not used if the decision is `max`, nor
-      with a scale that is given. Other features are not used.
+      with a scale that is fixed. Other features are not used.
 
     A constant that is added to the first-pass scores of a list changes nothing, and no other list
     does, except through the spread of the first-pass scores. docs/reranking.md has what this gives.
     """
     unit = first_pass_unit(lists)
-    reduction = given.reduction or "sum"
+    reduction = fixed.reduction or "sum"
     count = len(lists.models)
-    shares = (1 / max(count, 1),) * count if given.shares is None else given.shares
-    decision = given.decides(lists.losses is not None)
-    distance = given.features.get("distance", 0.0)  # None: to be chosen
-    if distance is None and (decision == "max" or given.scale is not None):
+    shares = (1 / max(count, 1),) * count if fixed.shares is None else fixed.shares
+    decision = fixed.decides(lists.losses is not None)
+    distance = fixed.features.get("distance", 0.0)  # None: to be chosen
+    if distance is None and (decision == "max" or fixed.scale is not None):
         distance = 0.0
     without = distance == 0 or "distance" not in lists.features
     of_model, of_distance = _WITHOUT if without else _WITH_LIST
     per_nat = of_model / MODEL_UNITS[reduction]
-    lm_weight = given.lm_weight
+    lm_weight = fixed.lm_weight
     if lm_weight is None:
         odds = per_nat * unit if shares else 0.0
         lm_weight = odds / (1 + odds)
-    bonus = given.length_bonus
+    bonus = fixed.length_bonus
     if bonus is None:
         bonus = lm_weight * _COST_OF_A_WORD[reduction]
-    scale = given.scale
+    scale = fixed.scale
     if scale is None:
         first = 1 / (unit * (1 - lm_weight)) if lm_weight < 1 else per_nat
         scale = math.inf if decision == "max" else first
-    features = {name: weight for name, weight in given.features.items() if weight}
+    features = {name: weight for name, weight in fixed.features.items() if weight}
     if distance is None and of_distance and lm_weight < 1:
         features["distance"] = of_distance / LIST_FEATURES.load("distance").unit * unit
-    is_guessed = given.length_bonus is None and 0 < lm_weight < 1
+    is_guessed = fixed.length_bonus is None and 0 < lm_weight < 1
     return RerankWeights(lm_weight, bonus, reduction, shares, scale, features, is_guessed)
 
 

@@ -57,6 +57,9 @@ class Levels(Scorer):
         self.models, self.share, self.best = (first, second), share, best
         names = [m.name if isinstance(m, Scorer) else os.fspath(m or "small") for m in self.models]
         self.name = ", ".join(names)
+        for model in self.models:
+            if isinstance(model, Levels):
+                raise InputError(self.no_scores, model.name)
         if not 0 <= share <= 1:
             raise InputError(f"share must be between 0 and 1, not {share!r}")
         if best < 1 or best != int(best):

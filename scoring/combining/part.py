@@ -1,19 +1,16 @@
 """A part of lists: N-best lists that are tuned on, reranked or trained on together.
 
 Every way of reranking prepares its lists here, in the same steps: `Part.build` checks the lists and
-lays them out, `compared` counts errors, and `score_by_each` adds the models' scores.
+lays them out, `compared` counts errors, and `scored` adds the scores of a model.
 """
 
-import gc
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
 
 import numpy as np
 
 from tta.data.nbest.lists import NBestList
-from tta.errors import InputError, located
-from tta.scoring.combining.levels import Levels, rescore
+from tta.errors import located
 from tta.scoring.combining.scored_lists import (
     ListStatistics,
     ModelScores,
@@ -21,15 +18,9 @@ from tta.scoring.combining.scored_lists import (
     TokenScores,
     check_widths,
     score_by_rank,
-    score_texts,
 )
-from tta.scoring.combining.systems import choose_reranked
-from tta.scoring.combining.weights import GivenWeights
 from tta.scoring.metrics.metric import Metric
 from tta.scoring.metrics.risk import PairwiseLosses
-from tta.scoring.scorers.scorer import Scorer
-
-Model = TypeVar("Model")
 
 
 @dataclass(frozen=True)
@@ -60,6 +51,11 @@ class Part:
         if ranked:
             nbest = [score_by_rank(one) for one in nbest]
         return cls(ScoredLists.build(nbest, ranked=ranked), path)
+
+    @property
+    def name(self) -> str:
+        """The path, or what messages call lists in memory."""
+        return self.path or "the lists"
 
     @property
     def nbest(self) -> Sequence[NBestList]:
@@ -102,45 +98,6 @@ class Part:
         """Adds a model's scores, before those added earlier; see `ModelScores.build` for errors."""
         models = ModelScores.build(self.nbest, token_scores), *self.lists.models
         return replace(self, lists=replace(self.lists, models=models))
-
-
-def score_by_each(
-    parts: Sequence[Part],
-    models: Sequence[Model],
-    load: Callable[[Model], Scorer],
-    given: GivenWeights,
-    tuned: bool,
-    progress: bool = False,
-) -> tuple[list[Part], Scorer | None]:
-    """Adds the scores of all models to all parts. Every distinct text is scored once per model.
-
-    A model is released before the next one is loaded. The first model is loaded last and returned,
-    because pages need it for colours; None without models. Of `Levels`, it is the second model; the
-    weights of the first level are given, or `tuned` on the first part, or guessed from it.
-
-    Raises InputError if there are `Levels` beside another model, or a score is not finite.
-    """
-    if len(models) > 1 and any(isinstance(model, Levels) for model in models):
-        raise InputError("levels rerank alone, not beside another model")
-    parts, lm = list(parts), None
-    texts = [text for part in parts for text in part.texts]
-    levels = next((model for model in models if isinstance(model, Levels)), None)
-    order: Iterable[Any] = reversed(models) if levels is None else levels.models
-    for model in order:
-        if lm is not None:
-            lm = None
-            gc.collect()  # a compiled function and its model refer to each other
-        lm = load(model)
-        if levels is None or model is levels.models[0]:
-            scores = score_texts(lm, texts, progress)
-            parts = [part.scored(scores) for part in parts]
-            continue
-        tuned_on = parts[0].lists, parts[0].statistics if tuned else None
-        free = GivenWeights(reduction=given.reduction, features=given.features)
-        first = given.first_level or choose_reranked(["lm"], *tuned_on, free)["reranked"]
-        rest = levels, first, lm, progress
-        parts = [replace(part, lists=rescore(part.lists, *rest)) for part in parts]
-    return parts, lm
 
 
 def _has_scores(nbest: Sequence[NBestList]) -> bool:

@@ -140,7 +140,7 @@ class ScoredLists:
 
         Lists whose pairs of hypotheses do not fit into memory get none.
         """
-        if not (metric.uses_list_features and PairwiseLosses.fits_into_memory(self.nbest)):
+        if not (metric.of_speech and PairwiseLosses.fits_into_memory(self.nbest)):
             return self
         columns = [
             list_features([metric.normalize(h.text) for h in one.hypotheses], scores[present])

@@ -14,7 +14,7 @@ from tta.scoring.combining.decision import select
 from tta.scoring.combining.guess import MODEL_UNITS, guess, spread
 from tta.scoring.combining.list_features import LIST_FEATURES
 from tta.scoring.combining.scored_lists import RANK, ListStatistics, ScoredLists
-from tta.scoring.combining.weights import GivenWeights, RerankWeights
+from tta.scoring.combining.weights import FixedWeights, RerankWeights
 from tta.scoring.metrics.risk import posteriors
 
 # The prior is normal. Moving a weight by d units costs c d^2 / 2 errors: c is 30 for the first pass
@@ -27,30 +27,30 @@ _FACTORS = np.geomspace(1 / 4, 4, 17)
 _WIDTH = 0.35
 
 
-def tune(lists: ScoredLists, statistics: ListStatistics, given: GivenWeights) -> RerankWeights:
-    """Chooses the weights that are not given, on lists with references.
+def tune(lists: ScoredLists, statistics: ListStatistics, fixed: FixedWeights) -> RerankWeights:
+    """Chooses the weights that are not fixed, on lists with references.
 
     The weights minimize the expected errors, where the probability of each hypothesis is the
     softmax of its scaled combined score, plus the cost of their distance from the guess
     (`guess.guess`). They are found by L-BFGS from the guess; nothing is random. For the decision
     `mbr`, the scale is then moved to the lowest error of the picks, smoothed and with the same
-    cost. Weights that are given stay as they are. The reduction is the sum if it is not given.
+    cost. Weights that are fixed stay as they are. The reduction is the sum if it is not fixed.
     Errors are those of `Metric.errors`, each about as bad as a wrong word.
     """
-    start = guess(lists, given)
-    if given.scale == 0:  # all hypotheses are equally probable: the weights do not matter
+    start = guess(lists, fixed)
+    if fixed.scale == 0:  # all hypotheses are equally probable: the weights do not matter
         return start
-    finite = guess(lists, replace(given, decision="mbr", scale=None))
+    finite = guess(lists, replace(fixed, decision="mbr", scale=None))
     finite = start if start.decision == "mbr" else finite
     if finite.lm_weight == 1:  # no weight below 1 balances first-pass scores above 1e16
-        given = replace(given, lm_weight=1.0, shares=finite.shares)
-    columns = Columns.build(lists, finite, given)
+        fixed = replace(fixed, lm_weight=1.0, shares=finite.shares)
+    columns = Columns.build(lists, finite, fixed)
     point = _fit(lists.present, columns, statistics.errors)
     if start.decision == "mbr":
-        if given.scale is None:
+        if fixed.scale is None:
             point = point * _best_factor(lists, columns, statistics.errors, point)
         else:
-            point = point * given.scale / columns.weights(point, "mbr").scale
+            point = point * fixed.scale / columns.weights(point, "mbr").scale
     return columns.weights(point, start.decision)
 
 
@@ -88,7 +88,7 @@ def _best_factor(lists, columns, errors, point):
 
 
 # Names of directions; those of features are their own. FIRST has the models, too, if the language
-# model's weight is given.
+# model's weight is fixed.
 FIRST, MODEL, WORDS = "first pass", "model", "words"
 
 
@@ -111,36 +111,36 @@ class Columns:
     names: tuple[str, ...]
     basis: np.ndarray
     start: RerankWeights
-    given: GivenWeights
+    fixed: FixedWeights
 
     @classmethod
-    def build(cls, lists: ScoredLists, start: RerankWeights, given: GivenWeights) -> "Columns":
+    def build(cls, lists: ScoredLists, start: RerankWeights, fixed: FixedWeights) -> "Columns":
         """Lays out the columns of lists; `start` is guessed for them, with a finite scale."""
-        features, weight, models = sorted(given.features), given.lm_weight, len(start.shares)
+        features, weight, models = sorted(fixed.features), fixed.lm_weight, len(start.shares)
         mixed = [one.reduced[start.reduction] for one in lists.models[:models]]
         more = [lists.feature(name) for name in features]
         columns = np.stack([lists.first_pass, *mixed, lists.num_words, *more], axis=-1)
 
         def direction(first: float, shares=(0.0,) * models) -> np.ndarray:
-            """The weights of all columns, of which given ones follow from the others."""
-            bonus = (given.length_bonus or 0.0) * (first + sum(shares))
-            fixed = [first * (given.features[name] or 0.0) for name in features]
-            return np.array([first, *shares, bonus, *fixed])
+            """The weights of all columns, of which fixed ones follow from the others."""
+            bonus = (fixed.length_bonus or 0.0) * (first + sum(shares))
+            of_features = [first * (fixed.features[name] or 0.0) for name in features]
+            return np.array([first, *shares, bonus, *of_features])
 
         if weight is not None:
             both = direction(1 - weight, tuple(weight * share for share in start.shares))
             found = [(FIRST, both, 1 / start.scale)]
         else:
             found = [(FIRST, direction(1.0), 1 / (start.scale * (1 - start.lm_weight)))]
-            mixtures = given.mixtures(models)
+            mixtures = fixed.mixtures(models)
             unit = MODEL_UNITS[start.reduction]
             found += [(MODEL, direction(0.0, shares), unit) for shares in mixtures]
         alone = np.eye(columns.shape[-1])
-        if given.length_bonus is None:
+        if fixed.length_bonus is None:
             found.append((WORDS, alone[1 + models], 1.0))
         for i, name in enumerate(features):
             is_rank = lists.ranked and name == RANK  # it is the first pass
-            if weight != 1 and given.features[name] is None and not is_rank:
+            if weight != 1 and fixed.features[name] is None and not is_rank:
                 is_of_list = name in LIST_FEATURES
                 unit = LIST_FEATURES.load(name).unit if is_of_list else float(name == RANK)
                 found.append((name, alone[2 + models + i], unit))
@@ -152,21 +152,21 @@ class Columns:
             for name, one, unit in zip(names, scores, units, strict=True)
         ]
         values, basis = np.stack(scores, axis=-1) / units, np.stack(vectors, axis=-1) / units
-        return cls(values, names, basis, start, given)
+        return cls(values, names, basis, start, fixed)
 
     def weights(self, point: np.ndarray, decision: str) -> RerankWeights:
         """The weights at a point [D] whose weights of the first pass and of models are positive."""
-        given, start, count = self.given, self.start, len(self.start.shares)
+        fixed, start, count = self.fixed, self.start, len(self.start.shares)
         first, *raw = self.basis @ point
         models, words, features = np.array(raw[:count]), raw[count], raw[count + 1 :]
         total = float(models.sum())
         scale = float(first) + total
-        lm_weight, shares, bonus = given.lm_weight, given.shares, given.length_bonus
+        lm_weight, shares, bonus = fixed.lm_weight, fixed.shares, fixed.length_bonus
         if shares is None:
             shares = tuple((models / total).tolist()) if total else start.shares
-        relative = {name: weight for name, weight in given.features.items() if weight}
-        for name, weight in zip(sorted(given.features), features, strict=True):
-            if weight and given.features[name] is None:
+        relative = {name: weight for name, weight in fixed.features.items() if weight}
+        for name, weight in zip(sorted(fixed.features), features, strict=True):
+            if weight and fixed.features[name] is None:
                 relative[name] = float(weight / first)
         return RerankWeights(
             total / scale if lm_weight is None else lm_weight,
@@ -180,7 +180,7 @@ class Columns:
     def point(self, weights: RerankWeights) -> np.ndarray:
         """The inverse of `weights`, for a finite scale: -> [D]."""
         first = 1 - weights.lm_weight
-        features = [first * weights.features.get(name, 0.0) for name in sorted(self.given.features)]
+        features = [first * weights.features.get(name, 0.0) for name in sorted(self.fixed.features)]
         raw = np.array([first, *weights.lm_weights, weights.length_bonus, *features])
         return np.linalg.lstsq(self.basis, weights.scale * raw, rcond=None)[0]
 

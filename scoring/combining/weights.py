@@ -1,7 +1,7 @@
 """The weights by which first-pass and language-model scores are combined."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -78,23 +78,23 @@ class RerankWeights:
             vars(self) | changed | {"first_level": self.first_level and self.first_level.to_dict()}
         )
 
-    def rounded(self, given: "GivenWeights") -> "RerankWeights":
+    def rounded(self, fixed: "FixedWeights") -> "RerankWeights":
         """Rounds to the six digits that are printed, so that flags can give the same weights.
 
-        Weights in `given` stay as they are.
+        Weights in `fixed` stay as they are.
         """
         lm_weight, shares = self.lm_weight, self.shares
-        if given.lm_weight is None and lm_weight:
+        if fixed.lm_weight is None and lm_weight:
             printed = [rounded(weight) for weight in self.lm_weights]
             total = sum(printed)
             lm_weight, shares = min(total, 1.0), tuple(weight / total for weight in printed)
         features = {
-            name: weight if given.features.get(name) is not None else rounded(weight)
+            name: weight if fixed.features.get(name) is not None else rounded(weight)
             for name, weight in self.features.items()
         }
         changed: dict[str, Any] = {"lm_weight": lm_weight, "shares": shares, "features": features}
         for name in ("length_bonus", "scale"):
-            if getattr(given, name) is None:
+            if getattr(fixed, name) is None:
                 changed[name] = rounded(getattr(self, name))
         return replace(self, **changed)
 
@@ -113,19 +113,24 @@ def _check_size(name, weight):
 # The name of the feature of `tta.scoring.combining.phrases`.
 PHRASES = "phrases"
 
+# Stands for every feature that the lists have.
+EVERY_FEATURE = "*"
+
 # The order of the first pass, for any number of models.
 FIRST_PASS = RerankWeights(lm_weight=0.0, shares=())
 
 
 @dataclass(frozen=True)
-class GivenWeights:
+class FixedWeights:
     """`RerankWeights` of which some are fixed. The others are None, and are still to be chosen.
 
     Attributes:
         lm_weight, length_bonus, reduction, scale: as in `RerankWeights`.
         shares: as in `RerankWeights`; needed if `lm_weight` is fixed.
+        lm_weights: the weight of each of several models, in place of `lm_weight` and `shares`.
         decision: `max` or `mbr`; None for `mbr`, if the lists allow it.
         features: the first-pass features to use, by name, each with its weight or None.
+            `EVERY_FEATURE` stands for all that the lists have, see `name_features`.
         first_level: as in `RerankWeights`.
     """
 
@@ -137,14 +142,38 @@ class GivenWeights:
     decision: str | None = None
     features: Mapping[str, float | None] = field(default_factory=dict, hash=False)
     first_level: RerankWeights | None = None
+    lm_weights: tuple[float, ...] | None = None
+
+    @classmethod
+    def of(cls, weights: RerankWeights) -> "FixedWeights":
+        """All weights are fixed."""
+        return cls(
+            length_bonus=weights.length_bonus,
+            reduction=weights.reduction,
+            scale=weights.scale,
+            decision=weights.decision,
+            features=dict(weights.features),
+            first_level=weights.first_level,
+            lm_weights=weights.lm_weights,
+        )
+
+    def name_features(self, names: Collection[str]) -> "FixedWeights":
+        """Puts the names of features of lists in place of `EVERY_FEATURE`."""
+        if EVERY_FEATURE not in self.features:
+            return self
+        fixed = {name: w for name, w in self.features.items() if name != EVERY_FEATURE}
+        return replace(self, features=dict.fromkeys(names) | fixed)
+
+    @property
+    def fixed_decision(self) -> str | None:
+        """`max` or `mbr`, which may follow from the scale; None if it is free."""
+        if self.decision is None and self.scale is not None:
+            return "max" if math.isinf(self.scale) else "mbr"
+        return self.decision
 
     def decides(self, has_losses: bool) -> str:
-        """The decision: `mbr` unless another is given; it needs the losses between hypotheses."""
-        if self.decision is not None:
-            return self.decision
-        if self.scale is not None:
-            return "max" if math.isinf(self.scale) else "mbr"
-        return "mbr" if has_losses else "max"
+        """The decision: `mbr` unless another is fixed; it needs the losses between hypotheses."""
+        return self.fixed_decision or ("mbr" if has_losses else "max")
 
     def mixtures(self, count: int) -> tuple[tuple[float, ...], ...]:
         """The mixtures of `count` models whose weights are to be chosen, each as its shares."""

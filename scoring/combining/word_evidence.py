@@ -15,7 +15,7 @@ from rapidfuzz.distance import Levenshtein
 from tta.data.text.spelling import WITHOUT_BLANKS
 from tta.scoring.combining.decision import Decision
 from tta.scoring.combining.guess import first_pass_unit, guess
-from tta.scoring.combining.weights import GivenWeights
+from tta.scoring.combining.weights import FixedWeights
 from tta.scoring.metrics.error_rate import DELETION, SUBSTITUTION
 from tta.scoring.metrics.metric import Metric
 from tta.scoring.metrics.normalization import parts_of
@@ -130,7 +130,7 @@ def find_evidence(
     weights = np.stack(weights, axis=-1)  # [L, N, posterior and the four of the first pass]
     texts = [h.text for one in lists.nbest for h in one.hypotheses]
     by_character = any(map(WITHOUT_BLANKS.search, texts)) and (
-        metric.name == "CER" or not any(map(_SEGMENTED.search, texts))
+        metric.by_character or not any(map(_SEGMENTED.search, texts))
     )
     found, picked = [], []
     for one, pick, shares in zip(lists.nbest, picks, weights, strict=True):
@@ -171,7 +171,7 @@ def posteriors_of(decision: Decision) -> np.ndarray:
     weights, lists = decision.weights, decision.lists
     if weights.decision == "mbr":
         return decision.posteriors
-    given = GivenWeights(weights.lm_weight, 0.0, weights.reduction, weights.shares)
+    given = FixedWeights(weights.lm_weight, 0.0, weights.reduction, weights.shares)
     given = replace(given, decision="mbr", features=dict(weights.features))
     return posteriors(lists.present, guess(lists, given).scale * decision.combined)
 

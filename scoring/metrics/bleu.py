@@ -30,7 +30,7 @@ class OfSacrebleu:
     scorer: Any
     loss_name = "1 - chrF"
     normalize = str  # texts are compared unchanged
-    uses_list_features = False
+    of_speech = by_character = False
 
     def __init__(self, **options: Any):
         # sacrebleu writes "nrefs:1" only if it has seen a reference.

@@ -41,7 +41,7 @@ class WordErrorRate:
     name = "WER"
     loss_name = "word errors"
     higher_is_better = False
-    uses_list_features = True
+    of_speech, by_character = True, False
 
     def __init__(self, normalize: str = "none"):
         self.normalize = METRIC_NORMALIZATIONS.load(normalize)
@@ -109,7 +109,7 @@ class CharacterErrorRate(WordErrorRate):
     single blanks, and the blanks count. For scripts that separate no words, or other than words.
     """
 
-    name = "CER"
+    name, by_character = "CER", True
     loss_name = "character errors"
 
     def __init__(self, normalize: str = "none"):

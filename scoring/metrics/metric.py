@@ -7,7 +7,7 @@ This module is light: it imports neither NumPy nor a metric.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tta.errors import InputError
 from tta.registry import Registry
@@ -26,8 +26,6 @@ METRICS = Registry(
     },
 )
 
-# Metrics of translations, in which words that are none, such as `<eps>`, count.
-OF_TRANSLATIONS = ("bleu", "chrf", "ter")
 # The tokenizers of sacrebleu that need no further package.
 BLEU_TOKENIZERS = ("13a", "none", "intl", "char", "zh")
 
@@ -49,7 +47,10 @@ class Metric(CorpusMetric, Protocol):
         loss_name: names what `losses` computes.
         signature: names the metric and everything that its value depends on.
         normalize: turns a text into what the metric compares.
-        uses_list_features: whether the features of the whole list (`list_features`) improve it.
+        of_speech: whether it counts errors of recognised speech. Then features of the whole list
+            (`list_features`) and phrases improve it, words that are none, such as `<eps>`, do not
+            count, and `normalize` is a choice. If not, it compares translations.
+        by_character: whether it counts characters, not words.
     """
 
     name: str
@@ -57,7 +58,8 @@ class Metric(CorpusMetric, Protocol):
     loss_name: str
     signature: str
     normalize: Callable[[str], str]
-    uses_list_features: bool
+    of_speech: bool
+    by_character: bool
 
     def statistics(self, hypotheses: Sequence[str], reference: str, *more: str) -> np.ndarray:
         """Compares n hypotheses with their reference, or with several: [n, S] numbers.
@@ -85,11 +87,18 @@ class Metric(CorpusMetric, Protocol):
 def load_metric(name: str, bleu_tokenize: str = "13a", normalize: str = "none") -> Metric:
     """Creates the metric of that name, a key of `METRICS`.
 
-    BLEU uses `bleu_tokenize`, one of `BLEU_TOKENIZERS`. WER and CER use `normalize`, a key of
+    BLEU uses `bleu_tokenize`, one of `BLEU_TOKENIZERS`. Metrics of speech use `normalize`, a key of
     `tta.scoring.metrics.normalization.METRIC_NORMALIZATIONS`. Raises InputError if `normalize` is
     not "none" for another metric.
     """
-    arguments = {"wer": (normalize,), "cer": (normalize,), "bleu": (bleu_tokenize,)}
-    if normalize != "none" and normalize not in arguments.get(name, ()):
-        raise InputError(f"normalize={normalize} is for the metrics wer and cer, not {name}")
-    return METRICS.load(name)(*arguments.get(name, ()))
+    kind = METRICS.load(name)
+    if kind.of_speech:
+        return kind(normalize)
+    if normalize != "none":
+        raise InputError(f"normalize={normalize} is for metrics of speech, not {name}")
+    return kind(bleu_tokenize) if name == "bleu" else kind()
+
+
+def with_basic(metric: Any) -> Metric:
+    """The same metric of speech, which reads texts without case and punctuation."""
+    return type(metric)("basic")

@@ -70,18 +70,20 @@ def evaluate(
     systems: Mapping[str, RerankWeights],
     compared: Iterable[str] = (),
     variants: Mapping[str, RerankWeights] | None = None,
-    own: Mapping[str, ScoredLists] | None = None,
+    lists_of_systems: Mapping[str, ScoredLists] | None = None,
 ) -> Evaluation:
     """Measures the first pass (without scores: the order of the lists), systems and the oracle.
 
     `statistics` is the metric on the same lists. The systems named in `compared` are compared
-    pairwise. The last system is compared with `variants`, which get no row. `own` has the lists of
-    systems that have more hypotheses or features than `lists`; `statistics` is then of these.
+    pairwise. The last system is compared with `variants`, which get no row. `lists_of_systems` has
+    the lists of systems that have more hypotheses or features than `lists`; `statistics` is then of
+    these.
     """
-    metric, variants, own = statistics.metric, variants or {}, own or {}
+    metric, variants = statistics.metric, variants or {}
+    lists_of_systems = lists_of_systems or {}
     picks = {"first pass": select(lists, FIRST_PASS)}
-    every = {**systems, **variants}
-    picks |= {name: select(own.get(name, lists), one) for name, one in every.items()}
+    for name, weights in {**systems, **variants}.items():
+        picks[name] = select(lists_of_systems.get(name, lists), weights)
     if lists.rescored is not None:
         before = replace(lists, models=(lists.rescored.first,))
         picks[FIRST_LEVEL] = select(before, lists.rescored.weights)

@@ -38,17 +38,23 @@ def write_page(
     report: table.Report,
     decision: Decision,
     changes: Sequence[Change],
-    curve: bytes,
-    colours: Scorer | None,
+    *,
+    curve: str | None = None,
+    colours: Scorer | None = None,
     confidences: Confidences | None = None,
     phrases: Phrases | None = None,
 ) -> None:
     """Writes the page of a report, which shows its test lists.
 
-    `decision` is the order of these lists, and `changes` its changes (`find_changes`). `curve` is
-    an SVG file with the weight curve, or b"". The token scores of `colours` give the colours of the
-    tokens; None for no colours. `confidences` are those of the words of the picks. Words in
-    `phrases` are marked.
+    Args:
+        stream: where it is written.
+        report: the table, notes and signatures.
+        decision: the order of the test lists.
+        changes: the picks that changed (`find_changes`).
+        curve: an SVG file with the weight curve.
+        colours: the model whose token scores give the colours of the tokens; None for no colours.
+        confidences: those of the words of the picks.
+        phrases: whose words are marked.
     """
     import jinja2
     from markupsafe import Markup
@@ -70,12 +76,17 @@ def write_page(
         "table": _table(report),
         "notes": [*(evaluation.notes if evaluation else ()), *report.notes],
         "signatures": report.signatures,
-        "curve": Markup(_themed(curve.decode())) if curve else "",
+        "curve": Markup(_themed(curve)) if curve else "",
         "num_changes": len(changes),
         "counts": {verdict: sum(c.verdict == verdict for c in changes) for verdict in VERDICTS},
         "utterances": list(
             _utterances(
-                decision, changes[:MAX_UTTERANCES], colours, normalize, confidences, phrases
+                decision,
+                changes[:MAX_UTTERANCES],
+                colours=colours,
+                normalize=normalize,
+                confidences=confidences,
+                phrases=phrases,
             )
         ),
         "phrases": phrases,
@@ -158,6 +169,7 @@ def _unsure(decision: Decision, confidences: Confidences) -> Iterator[dict[str, 
 def _utterances(
     decision: Decision,
     changes: Sequence[Change],
+    *,
     colours: Scorer | None,
     normalize: Callable[[str], str],
     confidences: Confidences | None,

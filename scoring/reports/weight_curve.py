@@ -1,5 +1,6 @@
 """The error on dev lists against lm_weight: text or figure."""
 
+import io
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
@@ -63,6 +64,13 @@ def measure_curve(
         values = [value(replace(weights, lm_weight=float(weight))) for weight in grid]
         lines.append(Line(name, grid, np.array(values), (weights.lm_weight, value(weights))))
     return WeightCurve(statistics.metric.name, value(FIRST_PASS), lines)
+
+
+def draw_svg(curve: WeightCurve) -> str:
+    """A curve as an SVG file."""
+    stream = io.BytesIO()
+    write_curve(stream, ".svg", curve)
+    return stream.getvalue().decode()
 
 
 def write_curve(stream: BinaryIO, format: str, curve: WeightCurve) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tta.choices import DECISIONS, REDUCTIONS
 from tta.data.nbest.lists import parse_score
@@ -16,10 +16,18 @@ from tta.data.nbest.settings import (
     SCORES,
 )
 from tta.errors import InputError
-from tta.scoring.combining.weights import PHRASES, GivenWeights, split_lm_weights
-from tta.scoring.metrics.metric import BLEU_TOKENIZERS, METRICS, OF_TRANSLATIONS
+from tta.scoring.combining.weights import (
+    EVERY_FEATURE,
+    PHRASES,
+    FixedWeights,
+    split_lm_weights,
+)
+from tta.scoring.metrics.metric import BLEU_TOKENIZERS, METRICS, load_metric
 from tta.scoring.metrics.normalization import METRIC_NORMALIZATIONS
 from tta.settings import FILES, MODEL, OVERWRITE, Config, Setting, setting
+
+if TYPE_CHECKING:
+    from tta.scoring.combining.confidence import ConfidenceWeights
 
 # Suffix of a curve file -> the packages that write it.
 _NOT_HTML = (".txt", ".md", ".csv", ".tsv", ".json", ".jsonl", ".pdf")
@@ -251,12 +259,11 @@ class RerankConfig(RescoreConfig):
             )
         if self.phrases_candidates is not None and (self.confidence or "").endswith(".ctm"):
             raise InputError("a CTM needs the times of words, which phrases_candidates have not")
-        self.given_confidence_weights()
+        parse_weights(self.confidence_weights, "confidence_weights")  # checks them
         if self.decision == "max" and self.scale is not None:
             raise InputError("scale is for the decision mbr, not max")
-        if self.normalize != "none" and self.metric not in ("auto", "wer", "cer"):
-            rule = f"normalize={self.normalize} is for the metrics wer and cer, not {self.metric}"
-            raise InputError(rule)
+        if self.normalize != "none" and self.metric != "auto":
+            load_metric(self.metric, normalize=self.normalize)  # fails if it has no such choice
         if self.metric == "none" and self.dev_nbest_file is not None:
             raise InputError("tuning on dev_nbest_file needs a metric, not none")
         if self.report is not None and self.report.endswith(_NOT_HTML):
@@ -266,21 +273,25 @@ class RerankConfig(RescoreConfig):
                 f"curve_file must end in {', '.join(CURVE_FORMATS)}, not {self.curve_file!r}"
             )
 
-    def given_confidence_weights(self) -> dict[str, float] | None:
-        """The weights of confidences that are given, by name."""
-        return parse_weights(self.confidence_weights, "confidence_weights")
+    def given_confidence_weights(self) -> "ConfidenceWeights | None":
+        """The weights of confidences, if they are given; else None."""
+        weights = parse_weights(self.confidence_weights, "confidence_weights")
+        if weights is None:
+            return None
+        from tta.scoring.combining.confidence import ConfidenceWeights
 
-    def given_weights(self, features: Collection[str]) -> GivenWeights:
-        """The weights that are given, where `features` are all that could be tuned."""
-        given = parse_features(self.features)
-        if given is None:
-            given = dict.fromkeys(features)
-        return GivenWeights(
+        return ConfidenceWeights.of(weights)
+
+    def fixed_weights(self) -> FixedWeights:
+        """The weights that are given. Without `features`, every feature of the lists is chosen."""
+        features = parse_features(self.features)
+        return FixedWeights(
             length_bonus=self.length_bonus,
             reduction=self.reduction,
             scale=self.scale,
             decision=self.decision,
-            features=given,
+            features={EVERY_FEATURE: None} if features is None else features,
+            lm_weights=None if self.lm_weight is None else tuple(self.lm_weight),
         )
 
 
@@ -295,9 +306,9 @@ def check_phrases(config: RerankConfig, features: Collection[str]) -> None:
 
 def keeps_non_words(config: RerankConfig) -> bool | None:
     """The argument `keep_non_words` of `tta.data.nbest.files.read_nbest`."""
-    if config.keep_non_words or config.metric in OF_TRANSLATIONS:
+    if config.keep_non_words:
         return True
-    return False if config.metric in METRICS else None
+    return not METRICS.load(config.metric).of_speech if config.metric in METRICS else None
 
 
 def parse_features(

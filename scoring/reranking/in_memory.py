@@ -9,12 +9,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
-from tta.choices import DECISIONS
 from tta.errors import InputError
-from tta.scoring.combining.confidence import ConfidenceWeights, fit_on
-from tta.scoring.combining.weights import RerankWeights
+from tta.notes import Note
+from tta.scoring.combining.confidence import ConfidenceWeights
+from tta.scoring.combining.weights import EVERY_FEATURE, FixedWeights, RerankWeights
 from tta.scoring.metrics.metric import Metric
-from tta.scoring.reranking.reranker import Features, Model, RerankedList, Reranker
+from tta.scoring.reranking.reranked import RerankedList
+from tta.scoring.reranking.reranker import Features, Model, Reranker, check_decision
 from tta.scoring.scorers.arguments import as_list
 
 
@@ -119,8 +120,7 @@ def rerank(
     )
     reranked = reranker.rerank(batch.lists, batch.scores, features=batch.features)
     _warn(reranked.notes)
-    in_order = reranked.in_order()
-    return in_order[0] if batch.is_one else in_order
+    return reranked.lists[0] if batch.is_one else reranked.lists
 
 
 def tune(
@@ -160,20 +160,20 @@ def tune(
             lists.
         TypeError: as `rerank`.
     """
-    if decision not in (None, *DECISIONS):
-        raise InputError(f"decision must be max, mbr or None, not {decision!r}")
-    lists = as_list(lists, "lists", "lists of str")
+    check_decision(decision)
+    names = (EVERY_FEATURE,) if features is None else features
     reranker = Reranker(
         model,
+        weights=FixedWeights(decision=decision, features=dict.fromkeys(names)),
         metric=metric,
         rank_scores=rank_scores,
         keep_non_words=keep_non_words,
         phrases=phrases,
         progress=progress,
     )
-    weights, notes = reranker.tune(lists, references, scores, decision=decision, features=features)
-    _warn(notes)
-    return weights
+    tuned = reranker.tune(lists, references, scores)
+    _warn(tuned.notes)
+    return tuned.weights
 
 
 def confidence(
@@ -222,9 +222,9 @@ def confidence(
         progress=progress,
     )
     reranked = reranker.rerank(batch.lists, batch.scores, features=batch.features)
-    words = reranked.confidences(confidence_weights)
-    _warn(reranked.notes)
-    return words[0] if batch.is_one else words
+    words_of_picks = reranked.confidence(confidence_weights)
+    _warn(words_of_picks.notes)
+    return words_of_picks.words[0] if batch.is_one else words_of_picks.words
 
 
 def fit_confidence(
@@ -261,12 +261,11 @@ def fit_confidence(
         phrases_weight=phrases_weight,
         progress=progress,
     )
-    lists = as_list(lists, "lists", "lists of str")
     reranked = reranker.rerank(lists, scores, references=references)
     _warn(reranked.notes)
-    if reranked.decision is None:
+    if reranked.outcome is None:
         raise InputError("fitting needs a list with a text, and there is none")
-    return fit_on(reranked.decision, reranked.metric, reranked.lm)
+    return reranked.outcome.fit_confidence()
 
 
 @dataclass(frozen=True)
@@ -291,10 +290,11 @@ def _as_batch(lists: Iterable[Any], scores: Any, features: Any) -> _Batch:
     )
 
 
-def _warn(notes: Iterable[str]) -> None:
-    """Warns at the line of the caller, the first one outside of this file."""
+def _warn(notes: Iterable[Note]) -> None:
+    """Warns of what may be wrong, at the line of the caller: the first one outside this file."""
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_code.co_filename == __file__:
         level, frame = level + 1, frame.f_back
     for note in notes:
-        warnings.warn(note, stacklevel=level)
+        if note.is_warning:
+            warnings.warn(str(note), stacklevel=level)

@@ -4,7 +4,7 @@ import importlib.util
 import itertools
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -16,12 +16,18 @@ from tta.data.nbest.lists import NBestList
 from tta.data.text.files import STANDARD_STREAM, open_output
 from tta.data.text.tables import delimiter_of, row_writer
 from tta.errors import InputError, install
+from tta.notes import Note, NoteKind
 from tta.scoring.combining.confidence import Confidences
 from tta.scoring.combining.decision import Decision
 from tta.scoring.combining.phrases import CANDIDATE, candidate_of
-from tta.scoring.reranking.best_texts import check_ids
+from tta.scoring.reports.page import write_page
+from tta.scoring.reports.weight_curve import WeightCurve, draw_svg, measure_curve, write_curve
+from tta.scoring.reranking.best_texts import check_ids, write_best
 from tta.scoring.reranking.config import CURVE_FORMATS, RerankConfig
 from tta.scoring.reranking.ctm import check_times, write_ctm
+from tta.scoring.reranking.measuring import Measurement
+from tta.scoring.reranking.reranked import Outcome
+from tta.scoring.reranking.words import JudgedWords
 
 CTM = ".ctm"
 REPORT_PACKAGES = ("jinja2", "matplotlib")
@@ -115,24 +121,83 @@ def check_word_times(config: RerankConfig, file: NBestFile) -> None:
         check_times(load_format(file.format), file.lists, config.nbest_file)
 
 
-def write_confidence(
-    stream: TextIO, path: str, format: str, decision: Decision, confidences: Confidences
-) -> list[str]:
-    """Writes the confidences of words as JSON lines, a table, or NIST's CTM, by the path's end.
+def write_words(
+    outputs: Mapping[str, Any],
+    config: RerankConfig,
+    file: NBestFile,
+    decision: Decision,
+    words: JudgedWords,
+) -> list[Note]:
+    """Writes the confidences of words, if the config names a file, and notes what it lacks.
 
-    Returns notes on what was left out.
+    They are JSON lines, a table, or NIST's CTM, by the ending of the file's name.
     """
+    path, confidences = config.confidence, words.confidences
+    if path is None:
+        return []
+    stream = outputs["confidence"]
     if path.endswith(CTM):
-        return [*write_ctm(stream, load_format(format), decision, confidences)]
-    write_row = row_writer(stream, path) if delimiter_of(path) else None
-    for one, words in zip(decision.lists.nbest, confidences.words, strict=True):
-        if write_row is not None:
-            for number, word in enumerate(words, 1):
-                write_row({"id": one.utterance_id, "word_number": number} | word.to_dict())
-            continue
-        row = {"id": one.utterance_id, "words": [word.to_dict() for word in words]}
+        texts = write_ctm(stream, load_format(file.format), decision, confidences)
+        return [Note(NoteKind.OUTPUT, text) for text in texts]
+    if delimiter_of(path):
+        _write_word_table(row_writer(stream, path), decision, confidences)
+        return []
+    for nbest, of_list in zip(decision.lists.nbest, confidences.words, strict=True):
+        row = {"id": nbest.utterance_id, "words": [word.to_dict() for word in of_list]}
         stream.write(json.dumps(row, ensure_ascii=False) + "\n")
     return []
+
+
+def _write_word_table(
+    write_row: Callable[[Mapping[str, Any]], object], decision: Decision, confidences: Confidences
+) -> None:
+    """Writes a row for each word."""
+    for nbest, of_list in zip(decision.lists.nbest, confidences.words, strict=True):
+        for number, word in enumerate(of_list, 1):
+            write_row({"id": nbest.utterance_id, "word_number": number} | word.to_dict())
+
+
+def write_outputs(
+    outputs: Mapping[str, Any],
+    config: RerankConfig,
+    file: NBestFile,
+    outcome: Outcome,
+    measurement: Measurement,
+    words: JudgedWords | None,
+) -> None:
+    """Writes all open outputs but the confidences (`write_words`)."""
+    decision, report = outcome.decision, measurement.report
+    if "nbest" in outputs:
+        write_lists(outputs["nbest"], decision, config.phrases_candidates == "written")
+    if config.best_file is not None:
+        write_best(outputs["best"], config.best_file, file.format, decision)
+    if "scores" in outputs:
+        write_scores(outputs["scores"], decision, report.names)
+    curve = _measure_curve(outputs, outcome)
+    if config.curve_file is not None and curve is not None:
+        write_curve(outputs["curve"], Path(config.curve_file).suffix, curve)
+    if "report" in outputs:
+        lm, phrases = outcome.lm, outcome.knowledge.phrases
+        write_page(
+            outputs["report"],
+            report,
+            decision,
+            measurement.changes,
+            curve=None if curve is None else draw_svg(curve),
+            colours=lm if lm is not None and lm.gives_log_probabilities else None,
+            confidences=None if words is None else words.confidences,
+            phrases=None if phrases is None else phrases.phrases,
+        )
+
+
+def _measure_curve(outputs: Mapping[str, Any], outcome: Outcome) -> WeightCurve | None:
+    """The curve of the dev lists; None if no output shows it, or there is none."""
+    dev = outcome.scored.problem.dev
+    if not (outcome.scored.models and {"curve", "report"} & outputs.keys()):
+        return None
+    if dev is None or dev.statistics is None or not dev.has_scores:
+        return None
+    return measure_curve(dev.lists, dev.statistics, outcome.chosen.reranked)
 
 
 def score_rows(decision: Decision, names: Sequence[str]) -> Iterator[dict[str, Any]]:

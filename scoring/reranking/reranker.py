@@ -1,322 +1,260 @@
-"""Reranks N-best lists in memory: one `Reranker` behind Python and HTTP.
+"""One reranker behind every door: `tta rerank`, `tta.rerank`, `/v1/rerank` and the demo.
 
-What a reader must know of the lists is data of the result (`Reranked.notes`). So it belongs to one
-call, whatever other threads do.
+A door reads its input, calls a `Reranker`, and shows what it found. `Reranker.run` is the list of
+the stages; each stands in a file of its own, and takes what the stages before it made.
 """
-
-from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-import tta
-from tta.data.nbest.conversion import as_read, plain_lists
-from tta.data.nbest.files import NBestFile
-from tta.data.nbest.lists import Hypothesis, ListCollector, NBestList, parse_number, parse_score
-from tta.data.nbest.notes import score_notes
+from tta.choices import DECISIONS
+from tta.data.nbest.lists import parse_number
 from tta.errors import InputError, located
-from tta.scoring.combining.confidence import (
-    ConfidenceWeights,
-    WordConfidence,
-    confidence_notes,
-    confidences_of,
-)
-from tta.scoring.combining.decision import Decision, decide
+from tta.notes import in_order
+from tta.scoring.combining.decision import decide
 from tta.scoring.combining.levels import Levels
-from tta.scoring.combining.part import Part, score_by_each
-from tta.scoring.combining.phrases import MAX_FACTOR, Phrases, weigh
-from tta.scoring.combining.systems import choose_reranked
-from tta.scoring.combining.weights import FIRST_PASS, GivenWeights, RerankWeights
-from tta.scoring.combining.word_evidence import find_evidence
+from tta.scoring.combining.part import Part
+from tta.scoring.combining.phrase_lines import MAX_FACTOR
+from tta.scoring.combining.phrases import Phrases
+from tta.scoring.combining.problem import Problem
+from tta.scoring.combining.score import Models, ScoredProblem, score
+from tta.scoring.combining.weights import (
+    EVERY_FEATURE,
+    FIRST_PASS,
+    PHRASES,
+    FixedWeights,
+    RerankWeights,
+)
 from tta.scoring.metrics.metric import Metric, load_metric
-from tta.scoring.metrics.risk import needs_losses
+from tta.scoring.reranking.comparing import compare, lay_out, list_notes
+from tta.scoring.reranking.knowledge import PhraseOptions, add_knowledge, knowledge_notes
+from tta.scoring.reranking.notes import pick_notes, scoring_notes
+from tta.scoring.reranking.reading import RerankInput, read_lists
+from tta.scoring.reranking.reranked import Outcome, Reranked, RerankedList, Tuned
+from tta.scoring.reranking.weighing import weigh, weight_notes
 from tta.scoring.scorers.arguments import as_list, as_texts
-from tta.scoring.scorers.inference.reading import unread_notes
-from tta.scoring.scorers.options import NO_MODEL, RerankOptions
+from tta.scoring.scorers.options import NO_MODEL
 from tta.scoring.scorers.scorer import Scorer
 
-# What a note says to do about scores of each kind.
-_USE = {
-    "cost": "pass their negatives",
-    "probability": "pass their logarithms",
-    "log_probability": "ignore this",
-}
-
 Model: TypeAlias = Scorer | os.PathLike[str] | str | None
-Models: TypeAlias = Model | Sequence[Model]
 Features: TypeAlias = Mapping[str, Sequence[float]] | Iterable[Mapping[str, Sequence[float]]] | None
 
-
-@dataclass(frozen=True)
-class RerankedList:
-    """An N-best list in its new order, best first.
-
-    Attributes:
-        texts: n str.
-        scores: n float, the combined scores, natural log. Highest first for the decision `max`.
-        indices: n int, the position of each text in the original list, from 0.
-        weights: the weights of the combined scores.
-        posteriors: n float, the probability of each text, 0 to 1; None for the decision `max`.
-        expected_losses: n float, lowest first: word errors, or 1 - chrF; None for `max`.
-        lm_scores: n float, the model's scores; of several, the mixture's; None without a model.
-        rescored: n bool, whether the second model of `tta.Levels` scored the text; None for others.
-    """
-
-    texts: list[str]
-    scores: list[float]
-    indices: list[int]
-    weights: RerankWeights = field(repr=False)
-    posteriors: list[float] | None = field(default=None, repr=False)
-    expected_losses: list[float] | None = field(default=None, repr=False)
-    lm_scores: list[float] | None = field(default=None, repr=False)
-    rescored: list[bool] | None = field(default=None, repr=False)
-
-
-@dataclass
-class Reranked:
-    """What a `Reranker` found in L lists.
-
-    Attributes:
-        size: L.
-        metric: how texts were compared.
-        weights: of the combined scores.
-        notes: what a reader must know of these lists.
-        decision: None if no list has a text.
-        lm: the first model; None without one.
-        progress: whether confidences show a progress bar.
-    """
-
-    size: int
-    metric: Metric
-    weights: RerankWeights
-    notes: list[str]
-    decision: Decision | None = None
-    lm: Scorer | None = None
-    progress: bool = False
-
-    def in_order(self) -> list[RerankedList]:
-        """The L lists, each best first."""
-        if self.decision is None:
-            return [RerankedList([], [], [], self.weights) for _ in range(self.size)]
-        return [_in_order(self.decision, row) for row in range(self.size)]
-
-    def confidences(self, weights: ConfidenceWeights | None = None) -> list[list[WordConfidence]]:
-        """How sure each word of the L picks is; adds to the notes."""
-        if self.decision is None:
-            return [[] for _ in range(self.size)]
-        evidence = find_evidence(self.decision, self.metric, self.lm, progress=self.progress)
-        self.notes.extend(confidence_notes(self.decision, evidence.has_model, False))
-        return confidences_of(evidence, weights).words
+_ALL_TO_CHOOSE = FixedWeights(features={EVERY_FEATURE: None})
 
 
 class Reranker:
-    """Reranks lists in memory. The arguments are those of `tta.rerank`; they are checked here.
+    """Reranks N-best lists. It holds what does not change between them: models, metric, weights.
+
+    It keeps nothing of the lists, so several threads may share it.
+
+    Args:
+        model, metric, rank_scores, keep_non_words, phrases, phrases_weight, progress: as in
+            `tta.rerank`.
+        weights: as in `tta.rerank`; or `FixedWeights`, where some are fixed and the others are
+            chosen.
+        phrases_candidates: whether words that are spelled like a phrase become the phrase, in new
+            hypotheses of short lists. The index of such a hypothesis is above those of the others.
+        measured: whether hypotheses are compared with references, where there are some.
 
     Raises:
-        InputError: the weights are for another number of models, a weight is out of range, or a
-            metric is unknown.
-        TypeError: `weights` are no `RerankWeights`, or `phrases` no ordered iterable of str.
+        InputError: the weights are for another number of models, a weight is out of its range, the
+            metric is unknown, or a phrase has no word.
+        TypeError: `weights` are no weights, or `phrases` no ordered iterable of str.
+
+    >>> weights = tta.Reranker(lm).tune(dev_lists, references, dev_scores).weights
+    >>> reranked = tta.Reranker(lm, weights=weights).rerank(lists, scores)
+    >>> reranked.lists[0].texts[0]
     """
 
     def __init__(
         self,
-        model: Models = None,
+        model: Model | Sequence[Model] | Models = None,
         *,
-        weights: RerankWeights | None = None,
+        weights: RerankWeights | FixedWeights | None = None,
         metric: str | Metric = "wer",
         rank_scores: bool = True,
         keep_non_words: bool = False,
-        phrases: Iterable[str] | None = None,
+        phrases: Iterable[str] | Phrases | None = None,
         phrases_weight: float | None = None,
+        phrases_candidates: bool = False,
+        measured: bool = True,
         progress: bool = False,
     ):
-        self.metric = load_metric(metric) if isinstance(metric, str) else metric
         self.models = _as_models(model)
-        _check_weights(weights, self.models)
-        self.weights = weights
+        self.metric = load_metric(metric) if isinstance(metric, str) else metric
+        self.weights = weights if isinstance(weights, RerankWeights) else None
+        self.fixed = _as_fixed(weights, self.models)
         self.rank_scores = rank_scores
-        self.keep_non_words = keep_non_words or self.metric.name in ("BLEU", "chrF", "TER")
-        self.phrases = None if phrases is None else as_texts(phrases, "phrases")
-        self.phrases_weight = _check_phrases_weight(phrases_weight, phrases is not None)
+        self.keep_non_words = keep_non_words or not self.metric.of_speech
+        self.phrases = _as_phrases(
+            phrases,
+            self.metric,
+            keep_non_words=self.keep_non_words,
+            weight=phrases_weight,
+            candidates=phrases_candidates,
+        )
+        self.measured = measured
         self.progress = progress
+
+    def run(self, lists: RerankInput, problem: Problem) -> Outcome:
+        """The stages of reranking, for lists that were read and laid out."""
+        problem = self._compare(problem)
+        fixed = self._fix_features(problem)
+        scored = score(problem, self.models, fixed, self.progress)
+        chosen = weigh(scored, fixed, self.weights)
+        knowledge = add_knowledge(scored, chosen.weights, self.phrases, self._score_candidates)
+        decision = decide(knowledge.part.lists, knowledge.weights)
+        notes = [
+            *lists.notes,
+            *list_notes(problem),
+            *scoring_notes(scored),
+            *weight_notes(scored, chosen),
+            *knowledge_notes(knowledge, scored, chosen.weights),
+            *pick_notes(scored, chosen),
+        ]
+        return Outcome(
+            scored=scored,
+            chosen=chosen,
+            knowledge=knowledge,
+            decision=decision,
+            metric=self.metric,
+            notes=tuple(in_order(notes)),
+        )
 
     def rerank(
         self,
-        lists: Sequence[Any],
-        scores: Iterable[Any] | None = None,
+        lists: Iterable[Iterable[str]],
+        scores: Iterable[Iterable[float]] | None = None,
         *,
-        features: Iterable[Any] | None = None,
+        features: Iterable[Mapping[str, Sequence[float]]] | None = None,
         references: Iterable[str] | None = None,
     ) -> Reranked:
-        """Reranks L lists; see `tta.rerank`. The references are kept for `fit_on`."""
-        nbest, notes = self._read(lists, scores, features=features, references=references)
-        phrases = self._read_phrases()
-        weights = self.weights
-        reranked = Reranked(len(lists), self.metric, weights or FIRST_PASS, notes)
+        """Reranks L lists. Arguments and errors are those of `tta.rerank`.
+
+        L references are not needed. With them, `Outcome.fit_confidence` works.
+        """
+        read = read_lists(
+            as_list(lists, "lists", "lists of str"),
+            scores,
+            features=features,
+            references=references,
+            keep_non_words=self.keep_non_words,
+        )
+        nbest = read.test.file.lists
         if not any(nbest_list.hypotheses for nbest_list in nbest):
-            return reranked
-
-        def load(model: Model) -> Scorer:
-            lm = load_for_reranking(model)
-            texts_of_lists = [[h.text for h in nbest_list.hypotheses] for nbest_list in nbest]
-            texts = [*dict.fromkeys(text for texts in texts_of_lists for text in texts)]
-            notes.extend(unread_notes(lm, texts_of_lists, texts, lm.count_unknown(texts)))
-            return lm
-
-        losses = weights is None or weights.decision == "mbr"
-        part = Part.build(nbest, None, self.rank_scores).compared(self.metric, False, losses)
-        first_level = weights and weights.first_level
-        given = GivenWeights(features=dict.fromkeys(part.lists.features), first_level=first_level)
-        (part,), lm = score_by_each([part], self.models, load, given, False, self.progress)
-        scored, weights = part.lists, weights or _choose(part, given)
-        if phrases is not None:
-            phrases.leave_out((lm or Scorer()).is_common)
-            notes.extend(phrases.notes())
-            weighed = weigh(scored, phrases, weights, self.phrases_weight)
-            scored, weights = weighed.lists, weighed.weights
-        reranked.decision = decide(scored, weights)
-        reranked.lm, reranked.progress = lm, self.progress
-        return reranked
+            weights = self.weights or FIRST_PASS
+            empty = [RerankedList([], [], [], weights) for _ in nbest]
+            return Reranked(empty, weights, read.notes, None)
+        return Reranked.of(self.run(read, lay_out(read, self.rank_scores)))
 
     def tune(
         self,
-        lists: Sequence[Any],
+        lists: Iterable[Iterable[str]],
         references: Iterable[str],
-        scores: Iterable[Any] | None = None,
-        *,
-        decision: str | None = None,
-        features: Iterable[str] | None = None,
-    ) -> tuple[RerankWeights, list[str]]:
-        """Chooses weights on lists with references; see `tta.tune`. Returns notes, too."""
-        nbest, notes = self._read(lists, scores, references=references)
-        self._read_phrases()
-        if not any(nbest_list.hypotheses for nbest_list in nbest):
-            raise InputError("tuning needs a list with a text, and there is none")
-        part = Part.build(nbest, None, self.rank_scores)
-        part = part.compared(self.metric, losses=needs_losses(decision, nbest))
-        names = part.lists.features if features is None else features
-        for name in names:
-            part.lists.feature(name)  # fails if there is no such feature
-        given = GivenWeights(decision=decision, features=dict.fromkeys(names))
-        parts, _ = score_by_each(
-            [part], self.models, load_for_reranking, given, True, self.progress
+        scores: Iterable[Iterable[float]] | None = None,
+    ) -> Tuned:
+        """Chooses the weights that are not fixed on lists with references; see `tta.tune`."""
+        read = read_lists(
+            as_list(lists, "lists", "lists of str"),
+            scores,
+            references=references,
+            keep_non_words=self.keep_non_words,
+            is_tuned=True,
         )
-        return _choose(parts[0], given), notes
+        if not any(nbest.hypotheses for nbest in read.test.file.lists):
+            raise InputError("tuning needs a list with a text, and there is none")
+        problem = self._compare(lay_out(read, self.rank_scores))
+        fixed = self._fix_features(problem)
+        scored = score(problem, self.models, fixed, self.progress)
+        chosen = weigh(scored, fixed)
+        notes = [
+            *read.notes,
+            *list_notes(problem),
+            *scoring_notes(scored),
+            *weight_notes(scored, chosen),
+        ]
+        return Tuned(chosen.weights, tuple(in_order(notes)))
 
-    def _read(self, lists, scores, features=None, references=None):
-        return read_lists(lists, scores, features, references, self.keep_non_words)
+    def _compare(self, problem: Problem) -> Problem:
+        return compare(
+            problem, self.metric, measured=self.measured, decision=self.fixed.fixed_decision
+        )
 
-    def _read_phrases(self) -> Phrases | None:
-        """The phrases, new ones for each call: `leave_out` changes them."""
-        if self.phrases is None:
-            return None
-        with located("phrases"):
-            return Phrases(self.phrases, self.metric, None, self.keep_non_words)
+    def _fix_features(self, problem: Problem) -> FixedWeights:
+        """The fixed weights, with the names of the features of the lists.
 
+        Raises InputError if not every hypothesis has a feature that is to be used.
+        """
+        names = problem.features - ({PHRASES} if self.phrases is not None else set())
+        fixed = self.fixed.name_features(names)
+        for part in problem.parts:
+            for name in fixed.features:
+                part.lists.feature(name)
+        return fixed
 
-def load_for_reranking(model: Model) -> Scorer:
-    """A model that is loaded, or the model of a name with the options of run_rerank.py."""
-    return model if isinstance(model, Scorer) else tta.load(model, **RerankOptions().for_load())
-
-
-def read_lists(
-    lists: Sequence[Any],
-    scores: Iterable[Any] | None = None,
-    features: Iterable[Any] | None = None,
-    references: Iterable[str] | None = None,
-    keep_non_words: bool = False,
-) -> tuple[list[NBestList], list[str]]:
-    """The lists with their index as id, by the rules for lists in files; and notes on them."""
-    names = "scores", "references", "features"
-    columns: dict[str, list[Any]] = dict.fromkeys(names, [None] * len(lists))
-    if features is not None:
-        columns["features"] = as_list(features, "features", "dicts")
-    if scores is not None:
-        columns["scores"] = as_list(scores, "scores", "lists of numbers")
-    if references is not None:
-        columns["references"] = as_texts(references, "references")
-    for name, column in columns.items():
-        _check_length(name, column, "lists", lists)
-    collector = ListCollector()
-    for i, (texts, numbers, reference, of_list) in enumerate(
-        zip(lists, *columns.values(), strict=True)
-    ):
-        texts = as_texts(texts, f"lists[{i}]")
-        if numbers is None:
-            numbers = [None] * len(texts)
-        numbers = as_list(numbers, f"scores[{i}]", "numbers")
-        _check_length(f"scores[{i}]", numbers, f"lists[{i}]", texts)
-        of_list = {name: list(values) for name, values in (of_list or {}).items()}
-        for name, values in of_list.items():
-            _check_length(f"features[{i}][{name!r}]", values, f"lists[{i}]", texts)
-        with located(f"lists[{i}]"):
-            named = [
-                {name: parse_number(values[j], name) for name, values in of_list.items()}
-                for j in range(len(texts))
-            ]
-            hypotheses = [
-                Hypothesis(text, parse_score(number), features=own)
-                for text, number, own in zip(texts, numbers, named, strict=True)
-            ]
-            collector.add(str(i), hypotheses, reference)
-    nbest, notes = plain_lists(collector.take(), keep_non_words)
-    file = NBestFile(nbest, "jsonl", notes=tuple(notes))
-    return nbest, [*notes, *score_notes(file, _USE, min_lists=10)]
+    def _score_candidates(self, part: Part, scored: ScoredProblem) -> Part:
+        """Compares and scores lists with candidates. If there is one model, it is used again."""
+        problem = self._compare(Problem((part,)))
+        rescored = scored.problem.test.lists.rescored
+        fixed = FixedWeights(first_level=None if rescored is None else rescored.weights)
+        models = self.models
+        if scored.lm is not None and len(scored.records) == 1:
+            models = Models((scored.lm,))
+        return score(problem, models, fixed).problem.test
 
 
-def _in_order(decision: Decision, row: int) -> RerankedList:
-    hypotheses, order = as_read(decision.lists.nbest[row]).hypotheses, decision.ranking(row)
-    texts = [hypotheses[j].text for j in order]
-    columns = [
-        None if decision.expected_losses is None else decision.posteriors,
-        decision.expected_losses,
-        decision.lm_scores if decision.lists.models else None,
-        decision.lists.rescored and decision.lists.rescored.scored,
-    ]
-    of_row = [None if column is None else column[row, order].tolist() for column in columns]
-    scores = decision.combined[row, order].tolist()
-    return RerankedList(texts, scores, order, decision.weights, *of_row)
-
-
-def _as_models(model: Any) -> list[Model]:
+def _as_models(model: Any) -> Models:
+    if isinstance(model, Models):
+        return model
     if isinstance(model, str) and model == NO_MODEL:
-        return []
+        return Models(())
     if not isinstance(model, (list, tuple)):
-        return [model]
+        return Models((model,))
     if not model:
         raise InputError('model is an empty list; None is the built-in model, "none" no model')
-    return list(model)
+    return Models(tuple(model))
 
 
-def _check_length(name, values, other_name, others):
-    if len(values) != len(others):
-        lengths = f"{name} has length {len(values)}, but {other_name} has length {len(others)}"
-        raise InputError(lengths)
-
-
-def _check_weights(weights: RerankWeights | None, models: Sequence[Model]) -> None:
-    if not isinstance(weights, RerankWeights | None):
+def _as_fixed(weights: RerankWeights | FixedWeights | None, models: Models) -> FixedWeights:
+    """The weights that are fixed. Raises InputError if they do not fit the models."""
+    if weights is None:
+        return _ALL_TO_CHOOSE
+    if isinstance(weights, FixedWeights):
+        return weights
+    if not isinstance(weights, RerankWeights):
         raise TypeError(f"weights must be a tta.RerankWeights, not {type(weights).__name__}")
-    if weights is not None and len(weights.shares) != len(models):
-        count = len(weights.shares)
-        raise InputError(f"the weights have {count} shares, one per model, not {len(models)}")
-    if weights is not None and weights.first_level and not isinstance(models[0], Levels):
+    count = len(models.models)
+    if len(weights.shares) != count:
+        raise InputError(
+            f"the weights have {len(weights.shares)} shares, one per model, not {count}"
+        )
+    if weights.first_level and not isinstance(models.models[0], Levels):
         raise InputError("the weights are those of two levels: they need a tta.Levels")
+    return FixedWeights.of(weights)
 
 
-def _check_phrases_weight(weight: Any, has_phrases: bool) -> float | None:
-    if weight is None:
-        return None
-    number = parse_number(weight, "phrases_weight")
-    if not (has_phrases and 0 <= number <= MAX_FACTOR):
+def _as_phrases(
+    phrases: Iterable[str] | Phrases | None,
+    metric: Metric,
+    *,
+    keep_non_words: bool,
+    weight: float | None,
+    candidates: bool,
+) -> PhraseOptions | None:
+    number = None if weight is None else parse_number(weight, "phrases_weight")
+    if number is not None and not (phrases is not None and 0 <= number <= MAX_FACTOR):
         rule = f"phrases_weight needs phrases, and must be between 0 and {MAX_FACTOR:g}"
         raise InputError(f"{rule}, not {number:g}")
-    return number
+    if phrases is None:
+        return None
+    if not isinstance(phrases, Phrases):
+        with located("phrases"):
+            phrases = Phrases(as_texts(phrases, "phrases"), metric, None, keep_non_words)
+    return PhraseOptions(phrases, number, candidates)
 
 
-def _choose(part: Part, given: GivenWeights) -> RerankWeights:
-    """Tunes the weights, or guesses them if nothing is measured."""
-    names = list(map(str, range(len(part.lists.models))))
-    return list(choose_reranked(names, part.lists, part.statistics, given).values())[-1]
+def check_decision(decision: str | None) -> None:
+    """Raises InputError unless a decision is one, or None."""
+    if decision not in (None, *DECISIONS):
+        raise InputError(f"decision must be max, mbr or None, not {decision!r}")

@@ -101,15 +101,14 @@ def _reranked(given, lm):
         phrases_weight=given.phrases_weight,
     )
     reranked = reranker.rerank(texts, scores, features=features if any(features) else None)
-    words_of_picks = reranked.confidences()
-    orders = reranked.in_order()
+    of_picks = reranked.confidence()
     return {
         "lists": [
             {"hypotheses": _rows(order), "words": [one.to_dict() for one in words]}
-            for order, words in zip(orders, words_of_picks, strict=True)
+            for order, words in zip(reranked.lists, of_picks.words, strict=True)
         ],
-        "weights": _shown(orders[0].weights),
-        "notes": list(dict.fromkeys(reranked.notes)),
+        "weights": _shown(reranked.weights),
+        "notes": list(map(str, of_picks.notes)),
     }
 
 

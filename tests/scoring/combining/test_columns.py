@@ -10,42 +10,42 @@ from tta.scoring.combining.guess import guess, spread
 from tta.scoring.combining.list_features import LIST_FEATURES
 from tta.scoring.combining.scored_lists import RANK
 from tta.scoring.combining.tuning import FIRST, MODEL, WORDS, Columns, center
-from tta.scoring.combining.weights import GivenWeights
+from tta.scoring.combining.weights import FixedWeights
 
 FREE = dict.fromkeys(["f0", "f1", RANK])
 MADE = make(1, models=(1.0, 0.5, 0.7), features=(0.5, -0.5), empty=True, scales=(1.0, 10.0, 0.1))
 
 # What is given, and the kinds of the columns that are left.
 GIVEN = {
-    "nothing": (GivenWeights(features=FREE), [FIRST, *[MODEL] * 3, WORDS, "f0", "f1", RANK]),
-    "no features": (GivenWeights(), [FIRST, *[MODEL] * 3, WORDS]),
+    "nothing": (FixedWeights(features=FREE), [FIRST, *[MODEL] * 3, WORDS, "f0", "f1", RANK]),
+    "no features": (FixedWeights(), [FIRST, *[MODEL] * 3, WORDS]),
     "length_bonus": (
-        GivenWeights(length_bonus=0.3, features=FREE),
+        FixedWeights(length_bonus=0.3, features=FREE),
         [FIRST, *[MODEL] * 3, "f0", "f1", RANK],
     ),
     "shares": (
-        GivenWeights(shares=(0.5, 0.0, 0.5), features=FREE),
+        FixedWeights(shares=(0.5, 0.0, 0.5), features=FREE),
         [FIRST, MODEL, WORDS, "f0", "f1", RANK],
     ),
     "lm_weight": (
-        GivenWeights(lm_weight=0.3, shares=(0.2, 0.3, 0.5), features=FREE),
+        FixedWeights(lm_weight=0.3, shares=(0.2, 0.3, 0.5), features=FREE),
         [FIRST, WORDS, "f0", "f1", RANK],
     ),
     "lm_weight 0": (
-        GivenWeights(lm_weight=0.0, shares=(0.2, 0.3, 0.5), features=FREE),
+        FixedWeights(lm_weight=0.0, shares=(0.2, 0.3, 0.5), features=FREE),
         [FIRST, WORDS, "f0", "f1", RANK],
     ),
     "lm_weight 1": (
-        GivenWeights(lm_weight=1.0, shares=(0.2, 0.3, 0.5), features=FREE),
+        FixedWeights(lm_weight=1.0, shares=(0.2, 0.3, 0.5), features=FREE),
         [FIRST, WORDS],
     ),
     "a feature": (
-        GivenWeights(features={"f0": -0.7, "f1": None}),
+        FixedWeights(features={"f0": -0.7, "f1": None}),
         [FIRST, *[MODEL] * 3, WORDS, "f1"],
     ),
-    "no models": (GivenWeights(shares=(), features=FREE), [FIRST, WORDS, "f0", "f1", RANK]),
+    "no models": (FixedWeights(shares=(), features=FREE), [FIRST, WORDS, "f0", "f1", RANK]),
     "all": (
-        GivenWeights(lm_weight=0.3, length_bonus=0.4, shares=(0.2, 0.3, 0.5), features={"f0": 0.5}),
+        FixedWeights(lm_weight=0.3, length_bonus=0.4, shares=(0.2, 0.3, 0.5), features={"f0": 0.5}),
         [FIRST],
     ),
 }
@@ -107,7 +107,7 @@ def test_the_guess_is_a_point(given, kinds):
 def test_columns_have_a_mean_of_0_in_each_list_and_documented_units():
     made = make(1, features=(0.5,), count=53)
     lists = made.lists.with_list_features(WER)
-    columns = build(lists, GivenWeights(features=dict.fromkeys(lists.features)))
+    columns = build(lists, FixedWeights(features=dict.fromkeys(lists.features)))
     assert not columns.values[~lists.present].any()
     np.testing.assert_allclose(columns.values.sum(axis=1), 0, atol=1e-9)
     units = dict(zip(columns.names, 1 / columns.basis.max(axis=0), strict=True))
@@ -128,7 +128,7 @@ def test_a_feature_that_hardly_varies_has_the_unit_of_the_lists_where_it_does():
     values = np.zeros_like(made.lists.first_pass)
     values[7, 0] = 3.0
     lists = dataclasses.replace(made.lists, features=made.lists.features | {"f0": values})
-    columns = build(lists, GivenWeights(features={"f0": None}))
+    columns = build(lists, FixedWeights(features={"f0": None}))
     row = lists.present[7]
     assert 1 / columns.basis[:, columns.names.index("f0")].max() == pytest.approx(
         values[7, row].std()
@@ -138,11 +138,11 @@ def test_a_feature_that_hardly_varies_has_the_unit_of_the_lists_where_it_does():
 def test_ranks_in_place_of_scores_are_no_second_column():
     lists = make(3).lists
     ranked = dataclasses.replace(lists, first_pass=lists.features[RANK], ranked=True)
-    assert build(ranked, GivenWeights(features={RANK: None})).names == (FIRST, MODEL, WORDS)
+    assert build(ranked, FixedWeights(features={RANK: None})).names == (FIRST, MODEL, WORDS)
 
 
 def test_models_without_weight_keep_their_shares():
-    columns = build(MADE.lists, GivenWeights())
+    columns = build(MADE.lists, FixedWeights())
     weights = columns.weights(np.array([2.0, 0, 0, 0, 0]), "mbr")
     assert (weights.lm_weight, weights.length_bonus) == (0, 0)
     assert weights.shares == (1 / 3, 1 / 3, 1 / 3)
@@ -152,15 +152,15 @@ def test_ranks_are_known_by_a_flag_not_by_their_last_bit():
     lists = make(3).lists
     near = np.nextafter(lists.features[RANK], 9.0)
     ranked = dataclasses.replace(lists, first_pass=near, ranked=True)
-    assert build(ranked, GivenWeights(features={RANK: None})).names == (FIRST, MODEL, WORDS)
+    assert build(ranked, FixedWeights(features={RANK: None})).names == (FIRST, MODEL, WORDS)
     equal = dataclasses.replace(lists, first_pass=lists.features[RANK])  # scores of the file
-    assert RANK in build(equal, GivenWeights(features={RANK: None})).names
+    assert RANK in build(equal, FixedWeights(features={RANK: None})).names
 
 
 def test_least_squares_have_the_same_cutoff_in_every_numpy(monkeypatch):
     solve = np.linalg.lstsq
     given = []
     monkeypatch.setattr(np.linalg, "lstsq", lambda *a, **o: given.append(o) or solve(*a, **o))
-    columns = build(make(3).lists, GivenWeights())
+    columns = build(make(3).lists, FixedWeights())
     columns.point(columns.start)
     assert given == [{"rcond": None}]  # NumPy 1 warns without it

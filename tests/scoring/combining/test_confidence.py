@@ -20,11 +20,11 @@ from tta.scoring.combining.confidence import (
     fit_logistic,
 )
 from tta.scoring.combining.decision import decide
-from tta.scoring.combining.part import Part
 from tta.scoring.combining.weights import RerankWeights
 from tta.scoring.combining.word_evidence import MODEL_UNITS, UNITS, find_evidence
 from tta.scoring.metrics.metric import load_metric
-from tta.scoring.reranking.reranker import read_lists
+from tta.scoring.reranking.comparing import compare, lay_out
+from tta.scoring.reranking.reading import read_lists
 from tta.scoring.scorers.scorer import Scorer, TokenScores
 
 FIRST = RerankWeights(0.0, shares=(), scale=1.0)
@@ -45,7 +45,7 @@ class Letters(Scorer):
 
 def evidence(texts, scores, metric="wer", lm=None, references=None, normalize="none"):
     metric = load_metric(metric, normalize=normalize)
-    part = Part.build(read_lists(texts, scores, references=references)[0]).compared(metric)
+    part = compare(lay_out(read_lists(texts, scores, references=references)), metric).test
     return find_evidence(decide(part.lists, FIRST), metric, lm)
 
 

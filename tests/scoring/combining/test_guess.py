@@ -12,13 +12,13 @@ from tta.scoring.combining.decision import decide, select
 from tta.scoring.combining.guess import guess, spread
 from tta.scoring.combining.part import Part
 from tta.scoring.combining.scored_lists import RANK, ScoredLists
-from tta.scoring.combining.weights import FIRST_PASS, GivenWeights, RerankWeights
+from tta.scoring.combining.weights import FIRST_PASS, FixedWeights, RerankWeights
 from tta.scoring.metrics.risk import PairwiseLosses
 
 
 def free(lists):
     """Nothing is given, and all features may be used."""
-    return GivenWeights(features=dict.fromkeys(lists.features))
+    return FixedWeights(features=dict.fromkeys(lists.features))
 
 
 def test_the_sizes_are_as_documented():
@@ -37,7 +37,7 @@ def test_the_sizes_are_as_documented():
 def test_without_distance_the_model_counts_less():
     lists = make(1, count=300).lists
     for one in (lists, lists.with_list_features(WER)):
-        weights = guess(one, GivenWeights())
+        weights = guess(one, FixedWeights())
         assert weights.features == {}
         assert weights.scale * weights.lm_weight * 9 == pytest.approx(0.2)
 
@@ -51,7 +51,7 @@ def test_distance_is_for_a_consensus_whose_scale_is_guessed(given):
 def test_a_model_alone():
     lists = make(3).lists
     total, mean = (
-        guess(lists, GivenWeights(lm_weight=1.0, reduction=reduction))
+        guess(lists, FixedWeights(lm_weight=1.0, reduction=reduction))
         for reduction in ("sum", "mean")
     )
     assert (total.lm_weight, total.length_bonus, total.scale) == (1, 4.5, pytest.approx(0.2 / 9))
@@ -68,12 +68,12 @@ def test_a_model_alone():
     ],
 )
 def test_the_decision_can_be_given(given, expected):
-    assert guess(make(4).lists, GivenWeights(**given)).scale == expected
+    assert guess(make(4).lists, FixedWeights(**given)).scale == expected
 
 
 def test_without_losses_the_decision_is_max():
     lists = dataclasses.replace(make(4).lists, losses=None)
-    assert guess(lists, GivenWeights()).decision == "max"
+    assert guess(lists, FixedWeights()).decision == "max"
 
 
 def test_what_is_given_is_kept():
@@ -86,14 +86,14 @@ def test_what_is_given_is_kept():
         "scale": 2.0,
         "features": {"f0": -0.5},
     }
-    assert guess(lists, GivenWeights(**given)) == RerankWeights(**given)
+    assert guess(lists, FixedWeights(**given)) == RerankWeights(**given)
     for name, value in given.items():
-        assert getattr(guess(lists, GivenWeights(**{name: value})), name) == value
+        assert getattr(guess(lists, FixedWeights(**{name: value})), name) == value
 
 
 def test_without_a_model_the_first_pass_decides_by_mbr_without_a_bonus():
     lists = make(6, models=()).lists
-    weights = guess(lists, GivenWeights(shares=()))
+    weights = guess(lists, FixedWeights(shares=()))
     assert (weights.lm_weight, weights.shares, weights.decision) == (0, (), "mbr")
     assert weights.length_bonus == 0
     assert weights.scale * spread(lists, lists.first_pass) == pytest.approx(1.0, rel=0.03)
@@ -126,7 +126,7 @@ def test_a_constant_of_each_list_changes_nothing():
 def test_first_pass_scores_that_are_equal_are_like_missing_ones():
     missing = make(9, scores=False).lists
     equal = dataclasses.replace(missing, first_pass=np.where(missing.present, 1.0, 0.0))
-    assert guess(equal, GivenWeights()) == guess(missing, GivenWeights())
+    assert guess(equal, FixedWeights()) == guess(missing, FixedWeights())
 
 
 @pytest.mark.parametrize("count", [0, 1, 2])
@@ -136,7 +136,7 @@ def test_lists_that_say_nothing(scores, count):
     one = NBestList("u1", tuple(Hypothesis("", score) for score in scores))
     other = NBestList("u2", (Hypothesis("", scores[0] if scores else None),))
     lists = ScoredLists.build([one, other], *[{"": (0.0, 0)}] * count)
-    weights = guess(lists, GivenWeights())
+    weights = guess(lists, FixedWeights())
     assert weights.shares == tuple(1 / count for _ in range(count))
     assert np.isfinite(decide(lists, weights).combined[lists.present]).all()
     assert select(lists, weights).tolist() == [0, 0]
@@ -192,7 +192,7 @@ def test_the_bonus_picks_nothing_that_both_scores_find_worse():
     """The longer one is worse by little in both; a bonus per word alone would pick it."""
     texts = {"yes": (-6.0, -12.0), "yes please do": (-6.01, -12.1)}
     lists = scored(texts)
-    weights = guess(lists, GivenWeights())
+    weights = guess(lists, FixedWeights())
     measured = dataclasses.replace(weights, bonus_is_guessed=False)
     assert select(lists, measured).tolist() == [1]  # the bonus is right on average
     assert select(lists, weights).tolist() == [0]
@@ -202,15 +202,15 @@ def test_the_bonus_picks_nothing_that_both_scores_find_worse():
         np.testing.assert_array_equal(getattr(found, name), getattr(plain, name))
     # Where one of the scores prefers the longer one, the bonus may decide.
     lists = scored({"no": (-6.0, -12.2), "no please do": (-6.01, -12.1)}, texts)
-    assert select(lists, guess(lists, GivenWeights())).tolist() == [1, 0]
+    assert select(lists, guess(lists, FixedWeights())).tolist() == [1, 0]
 
 
 def test_rounding_keeps_what_the_guess_knows_of_its_bonus():
     lists = scored({"yes": (-6.0, -12.0), "yes please do": (-6.01, -12.1)})
-    weights = guess(lists, GivenWeights())
-    assert weights.rounded(GivenWeights()).bonus_is_guessed
+    weights = guess(lists, FixedWeights())
+    assert weights.rounded(FixedWeights()).bonus_is_guessed
     for given in ({"length_bonus": 3.0}, {"lm_weight": 1.0}, {"lm_weight": 0.0}):
-        assert not guess(lists, GivenWeights(**given)).bonus_is_guessed
+        assert not guess(lists, FixedWeights(**given)).bonus_is_guessed
 
 
 def test_lists_with_one_hypothesis_do_not_change_the_scale():
@@ -224,7 +224,7 @@ def test_lists_with_one_hypothesis_do_not_change_the_scale():
     for lists in (nbest, [*nbest, *single]):
         losses = PairwiseLosses.build(lists, WER)
         arrays = ScoredLists.build(lists, scores, losses=losses)
-        scales.append(guess(arrays, GivenWeights(shares=(1.0,))).scale)
+        scales.append(guess(arrays, FixedWeights(shares=(1.0,))).scale)
     assert scales[0] == pytest.approx(scales[1])
 
 
@@ -278,7 +278,7 @@ def test_five_hypotheses_show_the_unit_of_their_scores():
     texts = ("a b c", "a b d", "a e c", "a b", "f b c")
     firsts, models = (-0.30, -0.36, -0.41, -0.44, -0.47), (-30.0, -24.0, -35.0, -22.0, -41.0)
     lists = scored(dict(zip(texts, zip(firsts, models, strict=True), strict=True)))
-    weights = guess(lists, GivenWeights())
+    weights = guess(lists, FixedWeights())
     first = weights.scale * (1 - weights.lm_weight) * spread(lists, lists.first_pass)
     assert 0.7 < first < 1
 
@@ -286,7 +286,7 @@ def test_five_hypotheses_show_the_unit_of_their_scores():
 def test_the_spread_of_ranks_is_known():
     lists = make(3, models=()).lists
     ranked = dataclasses.replace(lists, first_pass=lists.features[RANK], ranked=True)
-    weights = guess(ranked, GivenWeights())
+    weights = guess(ranked, FixedWeights())
     assert weights.scale == pytest.approx(1 / 0.6)
 
 
@@ -294,7 +294,7 @@ def test_the_spread_of_ranks_is_known():
 @pytest.mark.parametrize("value", [-1e9, 1e9, -1e5])
 def test_one_extreme_score_does_not_move_the_weights_of_all_lists(where, value):
     lists = make(11, count=41).lists
-    expected = guess(lists, GivenWeights())
+    expected = guess(lists, FixedWeights())
     longest = int(lists.present.sum(axis=1).argmax())
     if where == "first pass":
         changed = lists.first_pass.copy()
@@ -306,7 +306,7 @@ def test_one_extreme_score_does_not_move_the_weights_of_all_lists(where, value):
         total[longest, 1] = value
         model = dataclasses.replace(model, reduced={**model.reduced, "sum": total})
         spoiled = dataclasses.replace(lists, models=(model,))
-    found = guess(spoiled, GivenWeights())
+    found = guess(spoiled, FixedWeights())
     assert found.lm_weight == pytest.approx(expected.lm_weight, rel=0.02)
     assert found.scale == pytest.approx(expected.scale, rel=0.02)
     kept = np.arange(41) != longest
@@ -317,5 +317,5 @@ def test_one_extreme_score_does_not_move_the_weights_of_all_lists(where, value):
 def test_an_extreme_score_of_the_only_list_does_not_count():
     arrays = scored({"a": (-1.0, -5.0), "b": (-2.0, -3.0), "c": (-1e9, -4.0)})
     without = scored({"a": (-1.0, -5.0), "b": (-2.0, -3.0), "c": (-1.5, -4.0)})
-    one, other = (guess(lists, GivenWeights()).lm_weight for lists in (arrays, without))
+    one, other = (guess(lists, FixedWeights()).lm_weight for lists in (arrays, without))
     assert one == pytest.approx(other, rel=0.2)

@@ -14,9 +14,11 @@ from tta.errors import InputError
 from tta.scoring.combining.decision import decide
 from tta.scoring.combining.guess import guess
 from tta.scoring.combining.levels import Levels, estimated
-from tta.scoring.combining.part import Part, score_by_each
+from tta.scoring.combining.part import Part
+from tta.scoring.combining.problem import Problem
+from tta.scoring.combining.score import Models, score
 from tta.scoring.combining.scored_lists import Rescored
-from tta.scoring.combining.weights import GivenWeights, RerankWeights
+from tta.scoring.combining.weights import FixedWeights, RerankWeights
 from tta.scoring.scorers.scorer import Scorer
 
 
@@ -80,7 +82,7 @@ def test_scores_and_estimates_are_those_of_a_plain_twin(reduction):
         for j, h in enumerate(one.hypotheses)
         if scored[i, j]
     }
-    weights = guess(lists, GivenWeights())
+    weights = guess(lists, FixedWeights())
     rescored = Rescored(first, weights, scored, "")
     found = estimated(lists, rescored, {**texts, "": (0.0, 0)})
     assert found.rescored is rescored
@@ -131,14 +133,10 @@ class Table(Scorer):
         return np.array(found), np.array([len(text.split()) for text in texts])
 
 
-def ready(lm):
-    """`load` of a model that is loaded."""
-    return lm
-
-
-def given(first_level):
-    """The weights of the first level are given."""
-    return GivenWeights(first_level=first_level)
+def score_in_levels(part, levels, first_level=None, is_tuned=False, **fixed):
+    """The part with the scores of two levels; `first_level` are the weights of the first one."""
+    fixed = FixedWeights(first_level=first_level, **fixed)
+    return score(Problem((part,), is_tuned), Models((levels,)), fixed)
 
 
 def test_the_second_model_scores_what_the_first_level_s_weights_choose_once():
@@ -147,15 +145,14 @@ def test_the_second_model_scores_what_the_first_level_s_weights_choose_once():
     part = part_of(texts, {**{f"w{j} x": -float(j) for j in range(2)}}, {})
     second = Table()
     weights = RerankWeights(0.0, scale=0.7)  # e^(-0.7 * 5) is above 0.02, e^(-0.7 * 6) is not
-    (found,), lm = score_by_each([part], [Levels(Table(), second)], ready, given(weights), False)
+    scored = score_in_levels(part, Levels(Table(), second), weights)
+    found = scored.problem.test
     assert second.asked == [f"w{j} x" for j in range(6)]
-    assert lm is second
+    assert scored.lm is second
     assert found.lists.rescored is not None
     assert found.lists.rescored.scored.sum(axis=1).tolist() == [6, 2, 0]
     sharper = Table()
-    score_by_each(
-        [part], [Levels(Table(), sharper)], ready, given(replace(weights, scale=1.4)), False
-    )
+    score_in_levels(part, Levels(Table(), sharper), replace(weights, scale=1.4))
     assert sharper.asked == ["w0 x", "w1 x", "w2 x"]
 
 
@@ -164,7 +161,7 @@ def test_equal_texts_get_equal_scores_and_count_once():
     part = Part.build(nbest).compared(WER)
     weights, second = RerankWeights(0.0, scale=1.0), Table({"a": -3.0, "b": -1.0})
     levels = Levels(Table(), second, best=1)
-    (found,), _ = score_by_each([part], [levels], ready, given(weights), False)
+    found = score_in_levels(part, levels, weights).problem.test
     assert second.asked == ["a"]
     assert found.lists.models[0].reduced["sum"].tolist() == [[-3.0, -3.0, -3.0]]
     assert found.lists.rescored.scored.tolist() == [[True, False, True]]
@@ -175,7 +172,7 @@ def test_a_pick_may_be_one_that_was_not_rescored():
     part = part_of({"a b x": -1.0, "a y c": -1.0, "a b c": -1.5})
     weights = RerankWeights(0.0, scale=1.0)
     levels = Levels(Table(), Table({"a b x": -2.0, "a y c": -2.0}), best=2)
-    (found,), _ = score_by_each([part], [levels], ready, given(weights), False)
+    found = score_in_levels(part, levels, weights).problem.test
     decision = decide(found.lists, RerankWeights(0.5, scale=2.0))
     assert found.lists.rescored.scored.tolist() == [[True, True, False]]
     assert decision.picks.tolist() == [2]
@@ -209,8 +206,8 @@ def test_without_losses_the_posteriors_have_a_guessed_scale():
     made = make(5)
     part = Part(replace(made.lists, losses=None, models=()), statistics=made.statistics)
     second = Table()
-    free = GivenWeights(decision="max")
-    (found,), _ = score_by_each([part], [Levels(Table(), second)], ready, free, True)
+    levels = Levels(Table(), second)
+    found = score_in_levels(part, levels, is_tuned=True, decision="max").problem.test
     assert 0 < len(second.asked) < len(set(part.texts))
     assert found.lists.rescored.weights.decision == "max"
     assert (found.lists.rescored.scored.sum(axis=1) > 1).any()

@@ -12,7 +12,13 @@ from tta.errors import InputError
 from tta.scoring.combining.decision import decide, select
 from tta.scoring.combining.guess import first_pass_unit
 from tta.scoring.combining.part import Part
-from tta.scoring.combining.phrases import Phrases, biased_errors, phrase_notes, weigh
+from tta.scoring.combining.phrase_weight import (
+    BiasedErrors,
+    biased_errors,
+    phrase_notes,
+    weigh_phrases,
+)
+from tta.scoring.combining.phrases import Phrases
 from tta.scoring.combining.weights import PHRASES, RerankWeights
 from tta.scoring.metrics.metric import load_metric
 from tta.scoring.scorers.scorer import Scorer
@@ -34,6 +40,10 @@ READ = [  # lines, metric, {phrase: factor}, why
     (["the 東京 tower"], WER, {("the", "東", "京", "tower"): None}, "both"),
     (["ab c"], CER, {tuple("ab c"): None}, "characters for CER"),
     (["東 京"], CER, {("東", "京"): None}, "CER counts no blank there"),
+    (['["new york",', '"ely"]'], WER, {("new", "york"): None, ("ely",): None}, "a JSON array"),
+    (["john 3:16", "apollo 13"], WER, {("john", "3:16"): None, ("apollo", "13"): None}, "numbers"),
+    (["ely,2\t1"], WER, {("ely,2",): 1.0}, "a sign and a number that belong to the phrase"),
+    (["[ely] a"], WER, {("[ely]", "a"): None}, "no JSON"),
 ]
 
 
@@ -55,6 +65,31 @@ WRONG = [  # lines, metric, the error
     (["a\t-1"], WER, "f:1: the factor of a phrase must be between 0 and 100, not -1"),
     (["a\t101"], WER, "f:1: the factor of a phrase must be between 0 and 100, not 101"),
     (["b", "A\t1", "a\t2"], BASIC, "f:3: the phrase 'a' has two factors"),
+    (
+        ['["a"]', '["b"]'],
+        WER,
+        "f:1: expected a phrase per line, without quotes, got a line of JSON: '[\"a\"]'",
+    ),
+    (
+        ['{"phrases": ["a"]}'],
+        WER,
+        "f: expected lines of phrases, or a JSON array of strings, got other JSON",
+    ),
+    (["[1]"], WER, "f: expected lines of phrases, or a JSON array of strings, got other JSON"),
+    *(
+        (
+            ["b", line],
+            WER,
+            f"f:2: {line!r} looks like a phrase and its factor: write {phrase}<tab>{factor}, or "
+            f"{line}<tab>1 if the number belongs to the phrase",
+        )
+        for line, phrase, factor in [
+            ("ely :2.0", "ely", "2.0"),
+            ("new york,2", "new york", "2"),
+            ("ely:2", "ely", "2"),
+            ("नमस्ते=3", "नमस्ते", "3"),
+        ]
+    ),
 ]
 
 
@@ -136,9 +171,9 @@ ROWS = [
 
 def test_the_rule_by_hand():
     phrases = Phrases(["ely", "far", "kathmandu"], WER)
-    found = weigh(lists(*ROWS), phrases, PLAIN)
+    found = weigh_phrases(lists(*ROWS), phrases, PLAIN)
     believed = (0.25 + 0.625) / 2 + 0.625  # of "ely", the mean of two lists
-    assert (found.distinct, found.there) == (2, 3)
+    assert (len(found.present), found.num_lists) == (2, 3)
     assert found.share == pytest.approx((believed + 1) / (2 + 5))
     weight = 3.5 + 2.5 * math.log(found.share / (1 - found.share))
     assert 0 < weight < 4
@@ -150,18 +185,18 @@ def test_the_rule_by_hand():
 
 
 def test_one_list_has_other_evidence_before_it():
-    found = weigh(lists(ROWS[0]), Phrases(["ely"], WER), PLAIN)
+    found = weigh_phrases(lists(ROWS[0]), Phrases(["ely"], WER), PLAIN)
     assert found.share == pytest.approx((0.25 + 0.7) / (1 + 2))
     empty = {}
-    assert weigh(lists(ROWS[0], empty), Phrases(["ely"], WER), PLAIN).share == found.share
-    assert weigh(lists(ROWS[0], ROWS[2]), Phrases(["ely"], WER), PLAIN).share == pytest.approx(
-        (0.25 + 1) / (1 + 5)
-    )
+    assert weigh_phrases(lists(ROWS[0], empty), Phrases(["ely"], WER), PLAIN).share == found.share
+    assert weigh_phrases(
+        lists(ROWS[0], ROWS[2]), Phrases(["ely"], WER), PLAIN
+    ).share == pytest.approx((0.25 + 1) / (1 + 5))
 
 
 def test_the_decision_max_has_the_evidence_of_guessed_posteriors():
     weights = RerankWeights(lm_weight=0.0, shares=())
-    found = weigh(lists(*ROWS), Phrases(["ely"], WER), weights)
+    found = weigh_phrases(lists(*ROWS), Phrases(["ely"], WER), weights)
     assert 0 < found.share < 1
     assert found.share != (0.5 + 1) / (1 + 5)  # what posteriors of 0 and 1 would give
 
@@ -170,10 +205,10 @@ def test_phrases_that_nobody_says_change_no_pick():
     words = [f"w{i}" for i in range(20)]
     many = lists(*({"we sailed": -1.0, f"we {word}": -9.0} for word in words))
     phrases = Phrases(words, WER)
-    found = weigh(many, phrases, PLAIN)
-    assert (found.there, found.weight) == (20, 0.0)
+    found = weigh_phrases(many, phrases, PLAIN)
+    assert (found.num_lists, found.weight) == (20, 0.0)
     assert (select(found.lists, found.weights) == select(many, PLAIN)).all()
-    forced = weigh(many, phrases, PLAIN, 9.0)
+    forced = weigh_phrases(many, phrases, PLAIN, 9.0)
     assert (select(forced.lists, forced.weights) != select(many, PLAIN)).all()
 
 
@@ -181,15 +216,15 @@ def test_phrases_that_are_said_are_picked_where_they_were_not():
     words = [f"w{i}" for i in range(20)]
     sure = [{f"at {word}": -1.0, "at all": -9.0} for word in words]
     unsure = {"to elly": -1.0, "to ely": -4.0}
-    found = weigh(lists(*sure, unsure), Phrases([*words, "ely"], WER), PLAIN)
+    found = weigh_phrases(lists(*sure, unsure), Phrases([*words, "ely"], WER), PLAIN)
     assert found.weight == 4.0
     assert decide(found.lists, found.weights).picks.tolist() == [0] * 20 + [1]
 
 
 def test_a_weight_that_is_known_stays():
-    first = weigh(lists(*ROWS), Phrases(["ely"], WER), PLAIN, 2.5)
+    first = weigh_phrases(lists(*ROWS), Phrases(["ely"], WER), PLAIN, 2.5)
     assert first.weight == 2.5
-    again = weigh(lists(ROWS[0]), Phrases(["ely"], WER), first.weights)
+    again = weigh_phrases(lists(ROWS[0]), Phrases(["ely"], WER), first.weights)
     assert again.weights == first.weights
 
 
@@ -221,10 +256,11 @@ def test_common_words(lm, word, is_common, why):
 
 
 def test_common_words_are_left_out_unless_they_have_a_factor():
-    phrases = Phrases(["the", "of the", "London\t1", "Ely"], WER)
-    phrases.leave_out(Scorer().is_common)
+    every = Phrases(["the", "of the", "London\t1", "Ely"], WER)
+    phrases = every.without_common(Scorer().is_common)
     assert [*phrases.factors] == [("of", "the"), ("London",), ("Ely",)]
-    (note,) = phrases.notes()
+    assert phrases.find(["the"]) == [] != every.find(["the"])
+    _, note, *_ = phrase_notes(weigh_phrases(lists(*ROWS), phrases, PLAIN), np.zeros(3, int))
     assert note.startswith("common words among the phrases were left out: 1, such as 'the'; ")
 
 
@@ -243,14 +279,14 @@ BIASED = [  # text, reference, errors and words in phrases, and of the others; w
 def test_b_wer_and_u_wer_by_hand(text, reference, inside, outside, why):
     phrases = Phrases(["ely", "new york"], WER)
     found = biased_errors(phrases, [text], [reference])
-    assert found == {True: inside, False: outside}, why
+    assert found == BiasedErrors(*inside, *outside), why
 
 
 def test_the_notes_give_counts_changed_picks_and_rates():
     rows = [{"at ely": -1.0, "at all": -9.0}] * 20 + [{"at elly": -1.0, "at ely": -4.0}]
     nbest, phrases = lists(*rows, reference="at ely"), Phrases(["ely", "kathmandu"], WER)
-    found = weigh(nbest, phrases, PLAIN)
-    notes = [*phrase_notes(found, phrases, select(nbest, PLAIN))]
+    found = weigh_phrases(nbest, phrases, PLAIN)
+    notes = [*phrase_notes(found, select(nbest, PLAIN))]
     assert notes == [
         "1 of 2 phrases stand in lists, 21 times, of which 33% are believed; with the weight 1.68 "
         "they change 1 of 21 picks",
@@ -262,16 +298,25 @@ def test_the_notes_give_counts_changed_picks_and_rates():
 def test_lists_without_a_reference_have_no_rate():
     nbest, phrases = lists(*ROWS[:2], reference="ely is far"), Phrases(["ely"], WER)
     alone = replace(nbest.nbest[0], reference=None)
-    found = weigh(replace(nbest, nbest=[alone, nbest.nbest[1]]), phrases, PLAIN)
-    *_, inside, outside = phrase_notes(found, phrases, np.zeros(2, int))
+    found = weigh_phrases(replace(nbest, nbest=[alone, nbest.nbest[1]]), phrases, PLAIN)
+    *_, inside, outside = phrase_notes(found, np.zeros(2, int))
     assert inside == "B-WER 0.00 -> 0.00 % of 1 units inside of phrases"
     assert outside == "U-WER 0.00 -> 0.00 % of 2 units outside of phrases"
 
 
-def test_another_case_is_pointed_out():
-    phrases = Phrases(["Ely"], WER)
-    notes = [*phrase_notes(weigh(lists(*ROWS), phrases, PLAIN), phrases, np.zeros(3, int))]
-    assert notes[-1] == "phrases differ from the lists in case or punctuation: --normalize=basic"
+SPELLED = [  # phrases, how many stand in the lists in another case or with signs, why
+    (["Ely"], 1, "another case"),
+    (["ely", "Far", "A Lie"], 2, "some are spelled as the lists are"),
+    (["ely!", "kathmandu"], 1, "a sign"),
+    (["ely", "Kathmandu", "---"], 0, "a phrase that is nowhere, and one of signs"),
+]
+
+
+@pytest.mark.parametrize(("lines", "count", "why"), SPELLED)
+def test_another_spelling_of_phrases_is_pointed_out(lines, count, why):
+    weighed = weigh_phrases(lists(*ROWS), Phrases(lines, WER), PLAIN)
+    notes = [note for note in phrase_notes(weighed, np.zeros(3, int)) if "another case" in note]
+    assert [f"punctuation: {count}, such as" in note for note in notes] == [True] * bool(count), why
 
 
 WORDS = [  # text, metric, the words in phrases, why

@@ -5,17 +5,17 @@ import pytest
 from tests.scoring.combining.random_lists import make
 from tta.scoring.combining.decision import select
 from tta.scoring.combining.guess import guess
-from tta.scoring.combining.systems import WITHOUT_MODEL, choose_systems
+from tta.scoring.combining.systems import WITHOUT_MODEL, WeightChoice
 from tta.scoring.combining.tuning import tune
-from tta.scoring.combining.weights import GivenWeights, only
+from tta.scoring.combining.weights import FixedWeights, only
 
 KNOWN = pytest.mark.parametrize("tuned", [True, False])
 
 
-def systems_of(made, tuned=True, given=None, lm_weights=None):
+def systems_of(made, tuned=True, given=None):
     names = [f"m{k}" for k in range(len(made.lists.models))]
     statistics = made.statistics if tuned else None
-    return choose_systems(names, made.lists, statistics, given or GivenWeights(), lm_weights)
+    return WeightChoice(names, made.lists, statistics, given or FixedWeights()).systems()
 
 
 @KNOWN
@@ -47,7 +47,7 @@ def test_rows_of_several_models(tuned):
 @KNOWN
 def test_without_a_model_the_first_pass_is_the_only_row(tuned):
     made = make(3, models=(), features=(2.0,))
-    given = GivenWeights(features={"f0": None})
+    given = FixedWeights(features={"f0": None})
     systems = systems_of(made, tuned, given)
     choose = guess if not tuned else lambda lists, given: tune(lists, made.statistics, given)
     expected = choose(made.lists, dataclasses.replace(given, shares=())).rounded(given)
@@ -61,13 +61,13 @@ def test_each_row_is_tuned_by_itself():
     made = make(4, models=(2.0, 1.0))
     systems = systems_of(made)
     for k in range(2):
-        given = GivenWeights(shares=only(k, 2))
+        given = FixedWeights(shares=only(k, 2))
         expected = tune(made.lists, made.statistics, given).rounded(given)
         assert systems.reranked[f"m{k} reranked"] == expected
-        given = GivenWeights(shares=only(k, 2), lm_weight=1.0)
+        given = FixedWeights(shares=only(k, 2), lm_weight=1.0)
         expected = tune(made.lists, made.statistics, given).rounded(given)
         assert systems.alone[f"m{k} alone"] == expected
-    given = GivenWeights(shares=())
+    given = FixedWeights(shares=())
     expected = tune(made.lists, made.statistics, given).rounded(given)
     assert systems.alone[WITHOUT_MODEL] == expected
 
@@ -86,8 +86,14 @@ def test_together_is_about_as_good_on_dev_as_anything_alone(useful):
 @KNOWN
 def test_what_is_given_is_kept(tuned):
     made = make(6, models=(1.0, 1.0), features=(0.5,))
-    given = GivenWeights(length_bonus=-0.25, reduction="mean", scale=1.5, features={"f0": -0.5})
-    systems = systems_of(made, tuned, given, [0.1, 0.3])
+    given = FixedWeights(
+        length_bonus=-0.25,
+        reduction="mean",
+        scale=1.5,
+        features={"f0": -0.5},
+        lm_weights=(0.1, 0.3),
+    )
+    systems = systems_of(made, tuned, given)
     together = systems.reranked["together"]
     assert together.lm_weights == pytest.approx((0.1, 0.3))
     assert systems.reranked["m0 reranked"].lm_weights == (0.1, 0.0)
@@ -112,18 +118,18 @@ def test_what_is_given_is_kept(tuned):
 @pytest.mark.parametrize("decision", ["max", "mbr"])
 def test_a_given_decision_holds_for_every_row(tuned, decision):
     made = make(7, models=(1.0, 1.0))
-    systems = systems_of(made, tuned, GivenWeights(decision=decision))
+    systems = systems_of(made, tuned, FixedWeights(decision=decision))
     rows = systems.alone | systems.reranked
     assert {weights.decision for weights in rows.values()} == {decision}
 
 
 def test_each_feature_is_left_out_once():
     made = make(6, models=(2.0,), features=(1.0, 0.5), count=41)
-    given = GivenWeights(features={"f0": None, "f1": None})
-    systems = choose_systems(["m"], made.lists, made.statistics, given)
+    given = FixedWeights(features={"f0": None, "f1": None})
+    systems = WeightChoice(["m"], made.lists, made.statistics, given).systems()
     assert list(systems.variants) == ["without f0", "without f1"]
     for name, other in (("f0", "f1"), ("f1", "f0")):
-        fewer = GivenWeights(shares=(1.0,), features={other: None})
+        fewer = FixedWeights(shares=(1.0,), features={other: None})
         expected = tune(made.lists, made.statistics, fewer).rounded(fewer)
         assert systems.variants[f"without {name}"] == expected
-    assert choose_systems(["m"], made.lists, None, given).variants == {}
+    assert WeightChoice(["m"], made.lists, None, given).variants() == {}

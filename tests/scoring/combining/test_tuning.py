@@ -11,11 +11,11 @@ from tta.scoring.combining.decision import select
 from tta.scoring.combining.guess import guess, spread
 from tta.scoring.combining.scored_lists import RANK, ListStatistics, ModelScores, ScoredLists
 from tta.scoring.combining.tuning import tune
-from tta.scoring.combining.weights import FIRST_PASS, GivenWeights, RerankWeights, only
+from tta.scoring.combining.weights import FIRST_PASS, FixedWeights, RerankWeights, only
 from tta.scoring.metrics.bleu import Bleu
 from tta.scoring.metrics.risk import PairwiseLosses
 
-FREE = GivenWeights()
+FREE = FixedWeights()
 METRICS = pytest.mark.parametrize("metric", [WER, Bleu("none")], ids=lambda metric: metric.name)
 
 
@@ -69,7 +69,7 @@ def from_parameters(first, model, f0, words):
 def test_the_weights_are_the_lowest_point_of_the_documented_objective():
     """By a twin with a search of its own that knows no gradient."""
     made = make(21, models=(0.8,), features=(0.4,), count=37)
-    given = GivenWeights(decision="max", features={"f0": None})
+    given = FixedWeights(decision="max", features={"f0": None})
     found = tune(made.lists, made.statistics, given)
     start = guess(made.lists, dataclasses.replace(given, decision="mbr"))
     unit = spread(made.lists, made.lists.features["f0"])
@@ -103,7 +103,7 @@ def test_lists_without_evidence_leave_the_guess():
     made = make(23, models=(1.0,), features=(0.5,))
     counts = np.where(made.statistics.present[..., None], made.statistics.counts[:, :1], 0)
     statistics = ListStatistics(WER, counts, made.statistics.present)
-    given = GivenWeights(features={"f0": None})
+    given = FixedWeights(features={"f0": None})
     found, expected = tune(made.lists, statistics, given), guess(made.lists, given)
     assert found.lm_weight == pytest.approx(expected.lm_weight)
     assert found.length_bonus == pytest.approx(expected.length_bonus)
@@ -134,7 +134,7 @@ def test_a_bonus_stays_in_the_order_of_what_a_word_costs(count):
         scores = {h.text: (-3.0 * len(h.text.split()), 5) for one in nbest for h in one.hypotheses}
         lists = ScoredLists.build(nbest, scores, losses=PairwiseLosses.build(nbest, WER))
         lists = lists.with_list_features(WER)
-        given = GivenWeights(features=dict.fromkeys(lists.features))
+        given = FixedWeights(features=dict.fromkeys(lists.features))
         for one in (given, dataclasses.replace(given, shares=())):
             weights = tune(lists, ListStatistics.build(nbest, WER), one)
             assert abs(weights.scale * weights.length_bonus) < 3
@@ -149,7 +149,7 @@ def test_the_scale_follows_the_errors_of_the_picks(monkeypatch):
     nbest = [NBestList(f"u{i}", hypotheses, "a b c d") for i in range(60)]
     losses = PairwiseLosses.build(nbest, WER)
     lists, statistics = ScoredLists.build(nbest, losses=losses), ListStatistics.build(nbest, WER)
-    given = GivenWeights(shares=(), length_bonus=0.0)
+    given = FixedWeights(shares=(), length_bonus=0.0)
     sharp = dataclasses.replace(guess(lists, given), scale=1.2 * guess(lists, given).scale)
     assert select(lists, sharp).tolist() == [6] * 60
     monkeypatch.setattr(
@@ -167,7 +167,7 @@ def test_the_rank_gets_no_negative_weight():
     counts = made.statistics.counts.copy()
     counts[..., 0] = 11 - last_is_best
     statistics = ListStatistics(WER, counts, made.statistics.present)
-    weights = tune(made.lists, statistics, GivenWeights(features={RANK: None}))
+    weights = tune(made.lists, statistics, FixedWeights(features={RANK: None}))
     assert weights.features.get(RANK, 0.0) == 0
 
 
@@ -185,7 +185,7 @@ def test_few_lists_can_be_tuned_on(count):
 @pytest.mark.parametrize("decision", [None, "max", "mbr"])
 def test_the_same_lists_give_the_same_weights(decision):
     made = make(5, features=(0.5,), models=(1.0, 1.0))
-    given = GivenWeights(decision=decision, features={"f0": None})
+    given = FixedWeights(decision=decision, features={"f0": None})
     one, other = (tune(made.lists, made.statistics, given) for _ in range(2))
     assert one == other
     assert one != guess(made.lists, given)
@@ -226,7 +226,7 @@ GIVEN = {
 def test_what_is_given_is_kept(given, first_pass):
     # With the strong first pass nothing helps, but what is given still counts.
     made = make(7, models=(1.0, 1.0), features=(0.5, 0.5), first_pass=first_pass)
-    weights = tune(made.lists, made.statistics, GivenWeights(**given))
+    weights = tune(made.lists, made.statistics, FixedWeights(**given))
     for name, value in given.items():
         if name == "features":
             fixed = {name: weight for name, weight in value.items() if weight is not None}
@@ -241,7 +241,7 @@ def test_what_is_given_is_kept(given, first_pass):
 
 def test_no_score_and_no_model_keep_the_order():
     made = make(8, models=(), scores=False)
-    weights = tune(made.lists, made.statistics, GivenWeights(shares=(), length_bonus=0.0))
+    weights = tune(made.lists, made.statistics, FixedWeights(shares=(), length_bonus=0.0))
     assert select(made.lists, dataclasses.replace(weights, scale=math.inf)).tolist() == [0] * 31
 
 
@@ -264,13 +264,13 @@ def test_first_pass_scores_that_are_equal_are_like_missing_ones():
 
 def test_a_feature_that_helps_is_found_even_if_its_weight_is_negative():
     made = make(10, models=(0.5,), features=(2.0, -2.0), count=61)
-    given = GivenWeights(features={"f0": None, "f1": None})
+    given = FixedWeights(features={"f0": None, "f1": None})
     weights = tune(made.lists, made.statistics, given)
     assert weights.features["f0"] > 0.3
     assert weights.features["f1"] < -0.3
     without = tune(made.lists, made.statistics, FREE)
     assert error(made, weights) < 0.9 * error(made, without)
-    alone = tune(made.lists, made.statistics, GivenWeights(features={"f1": None}))
+    alone = tune(made.lists, made.statistics, FixedWeights(features={"f1": None}))
     assert alone.features["f1"] < 0
     assert error(made, alone) < 0.95 * error(made, without)
 
@@ -281,7 +281,7 @@ def test_two_models_that_know_different_things_are_both_let_in():
     assert min(together.shares) > 0.2
     assert sum(together.shares) == pytest.approx(1)
     for k in range(2):
-        one = tune(made.lists, made.statistics, GivenWeights(shares=only(k, 2)))
+        one = tune(made.lists, made.statistics, FixedWeights(shares=only(k, 2)))
         assert error(made, together) < 0.97 * error(made, one)
 
 
@@ -327,7 +327,7 @@ def test_padding_changes_nothing():
         models=(ModelScores(reduced, widen(model.num_tokens)),),
     )
     statistics = ListStatistics(WER, widen(made.statistics.counts), wide.present)
-    given = GivenWeights(features={"f0": None})
+    given = FixedWeights(features={"f0": None})
     one, other = tune(made.lists, made.statistics, given), tune(wide, statistics, given)
     assert other.lm_weight == pytest.approx(one.lm_weight)
     assert other.features == pytest.approx(one.features)
@@ -337,7 +337,7 @@ def test_padding_changes_nothing():
 def test_empty_hypotheses_and_lists():
     made = make(16, models=(2.0,), empty=True)
     for decision in (None, "max", "mbr"):
-        weights = tune(made.lists, made.statistics, GivenWeights(decision=decision))
+        weights = tune(made.lists, made.statistics, FixedWeights(decision=decision))
         assert error(made, weights) < error(made, FIRST_PASS)
 
 
@@ -355,7 +355,7 @@ def test_on_a_plateau_the_choice_lies_inside():
         for i in range(10)
     ]
     lists, statistics = ScoredLists.build(nbest, texts), ListStatistics.build(nbest, WER)
-    weights = tune(lists, statistics, GivenWeights(reduction="sum"))
+    weights = tune(lists, statistics, FixedWeights(reduction="sum"))
     share = weights.lm_weight / (1 - weights.lm_weight)
     assert low < share < high
 
@@ -363,7 +363,7 @@ def test_on_a_plateau_the_choice_lies_inside():
 @pytest.mark.parametrize("decision", ["max", "mbr"])
 def test_one_extreme_score_does_not_move_the_weights(decision):
     made = make(13, models=(1.0,), count=41)
-    given = GivenWeights(decision=decision)
+    given = FixedWeights(decision=decision)
     expected = made.statistics.value(select(made.lists, tune(made.lists, made.statistics, given)))
     first_pass = made.lists.first_pass.copy()
     first_pass[3, 0] = -1e9

@@ -3,7 +3,7 @@ import math
 import pytest
 
 from tta.errors import InputError
-from tta.scoring.combining.weights import FIRST_PASS, GivenWeights, RerankWeights, split_lm_weights
+from tta.scoring.combining.weights import FIRST_PASS, FixedWeights, RerankWeights, split_lm_weights
 
 
 @pytest.mark.parametrize(
@@ -41,23 +41,23 @@ def test_the_decision_follows_from_the_scale():
 def test_weights_can_be_keys():
     one, other = (RerankWeights(0.5, features={"am": weight}) for weight in (1.0, 2.0))
     assert len({one, other, RerankWeights(0.5, features={"am": 1.0})}) == 2
-    assert len({GivenWeights(features={"am": None}), GivenWeights(features={"am": None})}) == 1
+    assert len({FixedWeights(features={"am": None}), FixedWeights(features={"am": None})}) == 1
 
 
 def test_rounded_weights_can_be_given_again():
     weights = RerankWeights(
         2 / 3, -1 / 3, "mean", (1 / 7, 2 / 7, 4 / 7), 1e5 / 3, {"am": 1 / 3, "lm": -1e-7 / 3}
     )
-    rounded = weights.rounded(GivenWeights())
+    rounded = weights.rounded(FixedWeights())
     printed = [float(f"{weight:g}") for weight in rounded.lm_weights]
     assert rounded.lm_weights == pytest.approx(printed, rel=1e-12)
     assert rounded.lm_weights == pytest.approx(weights.lm_weights, rel=1e-5)
     assert (rounded.length_bonus, rounded.scale) == (-0.333333, 33333.3)
     assert rounded.features == {"am": 0.333333, "lm": -3.33333e-08}
     fixed = {"lm_weight": 2 / 3, "length_bonus": -1 / 3, "scale": 1e5 / 3}
-    given = GivenWeights(**fixed, shares=weights.shares, features=weights.features)
+    given = FixedWeights(**fixed, shares=weights.shares, features=weights.features)
     assert weights.rounded(given) == weights
-    assert FIRST_PASS.rounded(GivenWeights()) == FIRST_PASS
+    assert FIRST_PASS.rounded(FixedWeights()) == FIRST_PASS
 
 
 @pytest.mark.parametrize(
@@ -71,14 +71,14 @@ def test_rounded_weights_can_be_given_again():
     ],
 )
 def test_the_decision(given, expected):
-    assert GivenWeights(**given).decides(has_losses=True) == expected
-    assert given or GivenWeights().decides(has_losses=False) == "max"
+    assert FixedWeights(**given).decides(has_losses=True) == expected
+    assert given or FixedWeights().decides(has_losses=False) == "max"
 
 
 def test_mixtures_to_choose_from():
-    assert GivenWeights().mixtures(2) == ((1.0, 0.0), (0.0, 1.0))
-    assert GivenWeights(shares=(0.5, 0.5)).mixtures(2) == ((0.5, 0.5),)
-    assert GivenWeights(shares=()).mixtures(2) == ()
+    assert FixedWeights().mixtures(2) == ((1.0, 0.0), (0.0, 1.0))
+    assert FixedWeights(shares=(0.5, 0.5)).mixtures(2) == ((0.5, 0.5),)
+    assert FixedWeights(shares=()).mixtures(2) == ()
 
 
 @pytest.mark.parametrize(

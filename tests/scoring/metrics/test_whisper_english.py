@@ -39,7 +39,7 @@ def test_references_and_hypotheses_are_read_the_same():
         assert counts[:3].tolist() == [0, 0, 0]
     assert metric.losses([said, written]).max() == 0
     assert "normalize:whisper" in metric.signature
-    with pytest.raises(InputError, match="normalize=whisper is for the metrics wer and cer"):
+    with pytest.raises(InputError, match="normalize=whisper is for metrics of speech"):
         load_metric("bleu", normalize="whisper")
 
 

@@ -1,0 +1,158 @@
+"""Scores lists with language models, one after the other; each distinct text once per model."""
+
+import gc
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import tta
+from tta.errors import InputError
+from tta.notes import Note, NoteKind
+from tta.scoring.combining.levels import Levels, rescore
+from tta.scoring.combining.problem import Problem
+from tta.scoring.combining.scored_lists import score_texts
+from tta.scoring.combining.systems import WeightChoice
+from tta.scoring.combining.weights import FixedWeights, RerankWeights
+from tta.scoring.scorers.inference.reading import language_notes, unread_notes
+from tta.scoring.scorers.options import RerankOptions, options_of
+from tta.scoring.scorers.scorer import Scorer, unknown_note
+
+
+@dataclass(frozen=True)
+class Models:
+    """The language models of reranking. Each is loaded when it is needed, and then released.
+
+    Attributes:
+        models: models that are loaded, first arguments of `tta.load` (None is the built-in model),
+            or `Levels` of two of these.
+        options: the other arguments of `tta.load`; by default those of run_rerank.py.
+
+    Raises:
+        InputError: there are `Levels` beside another model.
+    """
+
+    models: tuple[Any, ...]
+    options: Mapping[str, Any] = field(default_factory=RerankOptions().for_load)
+
+    def __post_init__(self):
+        if len(self.models) > 1 and any(isinstance(model, Levels) for model in self.models):
+            raise InputError("levels rerank alone, not beside another model")
+
+    @property
+    def levels(self) -> Levels | None:
+        """The two levels; None for other models."""
+        return next((model for model in self.models if isinstance(model, Levels)), None)
+
+    def load(self, model: Any) -> Scorer:
+        """Loads one of the models, or one of the two levels."""
+        if isinstance(model, Scorer):
+            return model
+        both = self.levels.models if self.levels is not None else ()
+        return tta.load(model, **options_of(model, both, dict(self.options)))
+
+
+@dataclass(frozen=True)
+class ModelRecord:
+    """A model that scored lists: its name, its signature, and what it could not read."""
+
+    name: str
+    signature: str
+    notes: tuple[Note, ...]
+
+
+@dataclass(frozen=True)
+class ScoredProblem:
+    """Lists with the scores of models.
+
+    Attributes:
+        problem: the lists.
+        models: a record of each model, in the order of the scores' columns.
+        first_level: of two levels, the record of the first one; else None.
+        lm: the first model, which is still loaded, because its token scores colour pages and judge
+            words. Of two levels, it is the second model. None without a model.
+    """
+
+    problem: Problem
+    models: tuple[ModelRecord, ...] = ()
+    first_level: ModelRecord | None = None
+    lm: Scorer | None = None
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the models, made distinct: the second `lm` becomes `lm (2)`."""
+        distinct: list[str] = []
+        for model in self.models:
+            name, number = model.name, 1
+            while name in distinct:
+                number += 1
+                name = f"{model.name} ({number})"
+            distinct.append(name)
+        return distinct
+
+    @property
+    def records(self) -> list[ModelRecord]:
+        """The records of all models; the first of two levels comes last."""
+        return [*self.models, *filter(None, [self.first_level])]
+
+
+def score(
+    problem: Problem,
+    models: Models,
+    fixed: FixedWeights | None = None,
+    progress: bool = False,
+) -> ScoredProblem:
+    """Adds the scores of all models to all lists.
+
+    `fixed` is for two levels: its `first_level` are the weights by which the first level chooses
+    what the second one scores. Without it, they are tuned or guessed, as the problem says.
+
+    Raises InputError if a model cannot be loaded, or a score is not finite.
+    """
+    if models.levels is not None:
+        return _score_in_levels(problem, models, models.levels, fixed or FixedWeights(), progress)
+    records, lm = [], None
+    for model in reversed(models.models):  # the first model is loaded last, and stays
+        lm = None
+        gc.collect()  # a compiled function and its model refer to each other
+        lm = models.load(model)
+        records.insert(0, record(lm, problem))
+        scores = score_texts(lm, problem.texts, progress)
+        problem = problem.map(lambda part, scores=scores: part.scored(scores))
+    return ScoredProblem(problem, tuple(records), lm=lm)
+
+
+def _score_in_levels(
+    problem: Problem, models: Models, levels: Levels, fixed: FixedWeights, progress: bool
+) -> ScoredProblem:
+    """Scores all texts with the first model, and the probable hypotheses with the second one."""
+    lm = models.load(levels.models[0])
+    first_record = record(lm, problem)
+    scores = score_texts(lm, problem.texts, progress)
+    problem = problem.map(lambda part: part.scored(scores))
+    weights = fixed.first_level or choose_first_level(problem, fixed)
+    del lm
+    gc.collect()
+    second = models.load(levels.models[1])
+    second_record = record(second, problem)
+    problem = problem.map(
+        lambda part: replace(part, lists=rescore(part.lists, levels, weights, second, progress))
+    )
+    return ScoredProblem(problem, (second_record,), first_record, second)
+
+
+def choose_first_level(problem: Problem, fixed: FixedWeights) -> RerankWeights:
+    """The weights of the first of two levels, whose scores the lists have."""
+    free = FixedWeights(reduction=fixed.reduction, features=fixed.features)
+    return WeightChoice(["lm"], problem.chosen_on.lists, problem.evidence, free).final
+
+
+def record(lm: Scorer, problem: Problem) -> ModelRecord:
+    """What the result says of a model that scores the texts of a problem."""
+    texts, counts = problem.texts, lm.count_unknown(problem.texts)
+    lists = [[h.text for h in nbest.hypotheses] for part in problem.parts for nbest in part.nbest]
+    first_texts = [texts_of_list[0] for texts_of_list in lists if texts_of_list]
+    notes = [Note(NoteKind.MODEL, text) for text in unread_notes(lm, lists, texts, counts)]
+    notes += [Note(NoteKind.MODEL, text) for text in language_notes(lm, first_texts)]
+    for text in unknown_note(lm, texts, counts):
+        notes.append(Note(NoteKind.MODEL, text, is_warning=False))
+    return ModelRecord(lm.name, lm.signature, tuple(notes))

@@ -1,0 +1,80 @@
+"""Adds what the user knows to lists whose weights are chosen: phrases, and candidates with them."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tta.notes import Note, NoteKind
+from tta.scoring.combining.decision import select
+from tta.scoring.combining.part import Part
+from tta.scoring.combining.phrase_weight import WeighedPhrases, phrase_notes, weigh_phrases
+from tta.scoring.combining.phrases import Phrases
+from tta.scoring.combining.score import ScoredProblem
+from tta.scoring.combining.weights import RerankWeights
+from tta.scoring.reranking.candidates import with_candidates
+from tta.scoring.scorers.scorer import Scorer
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """The lists that are decided on.
+
+    Attributes:
+        part: the test lists. With phrases they have one feature more, and maybe candidates.
+        weights: of their scores.
+        phrases: what was found of the phrases; None without phrases.
+    """
+
+    part: Part
+    weights: RerankWeights
+    phrases: WeighedPhrases | None = None
+
+
+@dataclass(frozen=True)
+class PhraseOptions:
+    """How phrases are used.
+
+    Attributes:
+        phrases: the phrases.
+        weight: of a word of a phrase, in standard deviations of the first pass; None: by the lists.
+        candidates: whether words that are spelled like a phrase become the phrase, in new
+            hypotheses of short lists.
+    """
+
+    phrases: Phrases
+    weight: float | None = None
+    candidates: bool = False
+
+
+def add_knowledge(
+    scored: ScoredProblem,
+    weights: RerankWeights,
+    options: PhraseOptions | None,
+    score_candidates: Callable[[Part, ScoredProblem], Part],
+) -> Knowledge:
+    """Adds phrases to the test lists, and their weight to the weights. Without phrases: nothing.
+
+    `score_candidates` compares and scores a part that has candidates, as the test lists were.
+    """
+    test = scored.problem.test
+    if options is None:
+        return Knowledge(test, weights)
+    phrases = options.phrases.without_common((scored.lm or Scorer()).is_common)
+    weighed = weigh_phrases(test.lists, phrases, weights, options.weight)
+    if options.candidates:
+        test = score_candidates(with_candidates(test, phrases), scored)
+        lists = weigh_phrases(test.lists, phrases, weighed.weights).lists
+        weighed = replace(weighed, lists=lists)
+    return Knowledge(replace(test, lists=weighed.lists), weighed.weights, weighed)
+
+
+def knowledge_notes(
+    knowledge: Knowledge, scored: ScoredProblem, weights: RerankWeights
+) -> Iterator[Note]:
+    """Yields what a reader must know of phrases; `weights` are those without them."""
+    if knowledge.phrases is None:
+        return
+    before: np.ndarray = select(scored.problem.test.lists, weights)
+    for number, text in enumerate(phrase_notes(knowledge.phrases, before)):
+        yield Note(NoteKind.PHRASES, text, is_warning=number > 0)
