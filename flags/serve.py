@@ -18,12 +18,13 @@ from tta.scoring.server.config import ServerConfig
 
 def main(config: ServerConfig, model: OneModel, options: ScoreOptions) -> None:
     try:
-        from tta.scoring.combining.levels import load_levels
+        from tta.scoring.server.models import load_models
         from tta.scoring.server.server import Server
     except ModuleNotFoundError as error:
         raise InputError(f"the service needs {error.name}: {install('serve')}") from None
 
-    load = partial(load_levels, *config.levels([model.name]), **options.for_load())
+    [of_lists] = config.levels([model.name])
+    load = partial(load_models, of_lists, config.list_normalizer, options.for_load())
     Server(load(), config, lambda at: print(f"{at} (Ctrl-C ends)", flush=True), load).run()
 
 

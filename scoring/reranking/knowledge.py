@@ -11,7 +11,7 @@ from tta.scoring.combining.part import Part
 from tta.scoring.combining.phrase_weight import WeighedPhrases, phrase_notes, weigh_phrases
 from tta.scoring.combining.phrases import Phrases
 from tta.scoring.combining.score import ScoredProblem
-from tta.scoring.combining.weights import RerankWeights
+from tta.scoring.combining.weights import PHRASES, RerankWeights
 from tta.scoring.reranking.candidates import with_candidates
 from tta.scoring.scorers.scorer import Scorer
 
@@ -38,12 +38,14 @@ class PhraseOptions:
     Attributes:
         phrases: the phrases.
         weight: of a word of a phrase, in standard deviations of the first pass; None: by the lists.
+        feature_weight: of the feature `PHRASES`, in place of `weight`.
         candidates: whether words that are spelled like a phrase become the phrase, in new
             hypotheses of short lists.
     """
 
     phrases: Phrases
     weight: float | None = None
+    feature_weight: float | None = None
     candidates: bool = False
 
 
@@ -61,6 +63,9 @@ def add_knowledge(
     if options is None:
         return Knowledge(test, weights)
     phrases = options.phrases.without_common((scored.lm or Scorer()).is_common)
+    if options.feature_weight is not None:
+        features = {**weights.features, PHRASES: options.feature_weight}
+        weights = replace(weights, features=features)
     weighed = weigh_phrases(test.lists, phrases, weights, options.weight)
     if options.candidates:
         test = score_candidates(with_candidates(test, phrases), scored)

@@ -6,6 +6,7 @@ the stages; each stands in a file of its own, and takes what the stages before i
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from tta.choices import DECISIONS
@@ -83,6 +84,11 @@ class Reranker:
     ):
         self.models = _as_models(model)
         self.metric = load_metric(metric) if isinstance(metric, str) else metric
+        feature_weight = None
+        if isinstance(weights, RerankWeights) and phrases is not None:
+            features = dict(weights.features)
+            feature_weight = features.pop(PHRASES, None)  # the feature is added after the others
+            weights = replace(weights, features=features)
         self.weights = weights if isinstance(weights, RerankWeights) else None
         self.fixed = _as_fixed(weights, self.models)
         self.rank_scores = rank_scores
@@ -92,6 +98,7 @@ class Reranker:
             self.metric,
             keep_non_words=self.keep_non_words,
             weight=phrases_weight,
+            feature_weight=feature_weight,
             candidates=phrases_candidates,
         )
         self.measured = measured
@@ -240,6 +247,7 @@ def _as_phrases(
     *,
     keep_non_words: bool,
     weight: float | None,
+    feature_weight: float | None,
     candidates: bool,
 ) -> PhraseOptions | None:
     number = None if weight is None else parse_number(weight, "phrases_weight")
@@ -251,7 +259,7 @@ def _as_phrases(
     if not isinstance(phrases, Phrases):
         with located("phrases"):
             phrases = Phrases(as_texts(phrases, "phrases"), metric, None, keep_non_words)
-    return PhraseOptions(phrases, number, candidates)
+    return PhraseOptions(phrases, number, feature_weight, candidates)
 
 
 def check_decision(decision: str | None) -> None:

@@ -3,9 +3,9 @@
 import os
 from dataclasses import dataclass
 
-from tta.choices import AccessLog
+from tta.choices import AccessLog, Normalizer
 from tta.scoring.reranking.config import RescoreConfig
-from tta.settings import setting
+from tta.settings import MODEL, setting
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +39,12 @@ class ServerConfig(RescoreConfig):
     representation: str | None = setting(
         None,
         "Vectors of /v1/embeddings and /v1/similarity, as in tta sts. Default: the model's first.",
+    )
+    list_normalizer: Normalizer = setting(
+        "auto",
+        "As --normalizer, for the lists of /v1/rerank. The default is that of tta rerank, so that "
+        "the same list gets the same answer from both.",
+        group=MODEL,
     )
     max_body_bytes: int = setting(1 << 20, "Bytes of a request's body.", 1, group="Limits")
     max_texts: int = setting(1000, "Texts of a request.", 1)

@@ -23,6 +23,7 @@ from tta.scoring.server.app import make_app
 from tta.scoring.server.config import ServerConfig
 from tta.scoring.server.guard import failure
 from tta.scoring.server.meters import Answered
+from tta.scoring.server.models import ServedModels
 
 MAX_HEAD_BYTES = 1 << 16  # of the first line and the headers
 MAX_CONNECTIONS = 1000
@@ -35,10 +36,10 @@ class Server(uvicorn.Server):
     Requests that have arrived are answered before it ends.
 
     Args:
-        lm: a model that gives scores.
+        models: for texts and lists; or one model that gives scores, for both.
         config: the address and the limits.
         on_start: called with the address once requests are answered.
-        load: gives the model in each of several workers; it can be pickled.
+        load: gives the models in each of several workers; it can be pickled.
 
     Attributes:
         address: http://host:port/.
@@ -49,12 +50,12 @@ class Server(uvicorn.Server):
 
     def __init__(
         self,
-        lm: Scorer,
+        models: ServedModels | Scorer,
         config: ServerConfig,
         on_start: Callable[[str], None],
-        load: Callable[[], Scorer] | None = None,
+        load: Callable[[], ServedModels] | None = None,
     ):
-        app: Any = make_app(lm, config)
+        app: Any = make_app(models, config)
         self._on_start = on_start
         self._socket = _listening(config.host, config.port)
         port = self._socket.getsockname()[1]

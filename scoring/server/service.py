@@ -1,8 +1,9 @@
-"""What the service computes with its model: functions of items, which a `Batcher` joins."""
+"""What the service computes with its models: functions of items, which a `Batcher` joins."""
 
 import base64
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -10,116 +11,148 @@ from tta.data.text.spelling import plain_texts
 from tta.errors import InputError
 from tta.scoring.combining.levels import Levels
 from tta.scoring.combining.weights import RerankWeights
+from tta.scoring.reranking.reranked import RerankedList
 from tta.scoring.reranking.reranker import Reranker
 from tta.scoring.scorers.inference.cache import CachedScorer, MemoryStore
 from tta.scoring.scorers.pooling import of_length_1
 from tta.scoring.scorers.scorer import Scorer, TokenScores
-from tta.scoring.server.forms import OneList, RankedHypothesis, Weights
+from tta.scoring.server.forms import ListRequest, OneList, Weights
+from tta.scoring.server.models import ServedModels
 
 
-class GivenLists(NamedTuple):
-    """N-best lists to rerank together; see `tta.rerank`. `token_scores`: of their texts."""
+@dataclass(frozen=True)
+class ListsToRerank:
+    """N-best lists of one request, and how they are reranked; see `tta.rerank`.
+
+    Attributes:
+        lists: the lists.
+        token_scores: {hypothesis: the scores of its tokens}, of the model that scores all.
+        weights, keep_non_words, phrases, phrases_weight: as in `tta.rerank`.
+    """
 
     lists: Sequence[OneList]
-    weights: RerankWeights | None
-    keep_non_words: bool
     token_scores: Mapping[str, TokenScores]
+    weights: RerankWeights | None = None
+    keep_non_words: bool = False
     phrases: Sequence[str] | None = None
     phrases_weight: float | None = None
 
+    @classmethod
+    def of(cls, request: ListRequest, token_scores: Mapping[str, TokenScores]) -> "ListsToRerank":
+        """Those of a request, whose hypotheses were scored."""
+        return cls(
+            lists=request.all_lists(),
+            token_scores=token_scores,
+            weights=None if request.weights is None else request.weights.to_weights(),
+            keep_non_words=request.keep_non_words,
+            phrases=request.phrases,
+            phrases_weight=request.phrases_weight,
+        )
+
 
 class Service:
-    """The work of a model. Every method takes n items and returns n results.
+    """The work of the models. Every method takes n items and returns n results.
 
     The result of an item does not depend on the other items, up to rounding.
 
     Args:
-        lm: a model.
-        reranker: that of lists: the same, or `Levels` of it and another one.
+        models: for texts and for lists.
         representation: of `encode`; None is the model's first.
 
     Raises:
-        InputError: the model has no scores, or not this representation.
+        InputError: a model has no scores, or not this representation.
     """
 
-    def __init__(self, lm: Scorer, reranker: Scorer, representation: str | None = None):
-        lm.score_tokens(["a"])
+    def __init__(self, models: ServedModels, representation: str | None = None):
+        for lm in {models.texts, models.hypotheses}:
+            lm.score_tokens(["a"])
         if representation is not None:
-            lm.choose_representation(representation)
-        self.lm, self.reranker, self._representation = lm, reranker, representation
+            models.texts.choose_representation(representation)
+        self._lm, self._models, self._representation = models.texts, models, representation
 
     def score(self, texts: list[str]) -> list[tuple[float, int, int]]:
         """The score (natural log), the number of tokens and of unknown words of each text."""
-        sums, counts = self.lm.score_with_counts(texts)
-        unknown = self.lm.count_unknown(texts)
+        sums, counts = self._lm.score_with_counts(texts)
+        unknown = self._lm.count_unknown(texts)
         return list(zip(sums.tolist(), counts.tolist(), unknown.tolist(), strict=True))
 
     def score_tokens(self, texts: list[str]) -> list[TokenScores]:
         """The tokens of each text and their log-probabilities."""
-        return self.lm.score_tokens(texts)
+        return self._lm.score_tokens(texts)
+
+    def score_hypotheses(self, texts: list[str]) -> list[TokenScores]:
+        """As `score_tokens`, by the model for lists."""
+        return self._models.hypotheses.score_tokens(texts)
 
     def encode(self, texts: list[str]) -> list[tuple[np.ndarray, int]]:
         """The vector of each text, [D] float32 of length 1 or 0, and its number of tokens."""
-        vectors = of_length_1(self.lm.encode(texts, self._representation))
-        tokenizer = self.lm.tokenizer
+        vectors = of_length_1(self._lm.encode(texts, self._representation))
+        tokenizer = self._lm.tokenizer
         if tokenizer is None:
             return [(vector, 0) for vector in vectors]
         return list(zip(vectors, tokenizer.tokenize_flat(texts)[1].tolist(), strict=True))
 
-    def rerank(self, given: list[GivenLists]) -> list[dict[str, Any]]:
+    def rerank(self, requests: list[ListsToRerank]) -> list[dict[str, Any]]:
         """The lists of each request as `tta.rerank` orders them: `ListsAnswer`s, not signed."""
-        return [_reranked(one, self._with_scores(one.token_scores)) for one in given]
+        return [self._rerank(request) for request in requests]
 
-    def _with_scores(self, scores: Mapping[str, TokenScores]) -> Scorer:
-        """What reranks lists, with the token scores of texts. Each level scores a text once."""
-        first = CachedScorer(self.lm, MemoryStore(), adds_up=True)
-        first.remember(scores)
-        if not isinstance(levels := self.reranker, Levels):
-            return first
+    def _rerank(self, request: ListsToRerank) -> dict[str, Any]:
+        scores = [nbest.scores for nbest in request.lists if nbest.scores is not None]
+        if len(scores) not in (0, len(request.lists)):
+            raise InputError("some lists have scores, and others have none")
+        features = [nbest.features for nbest in request.lists]
+        reranker = Reranker(
+            self._with_scores(request.token_scores),
+            weights=request.weights,
+            keep_non_words=request.keep_non_words,
+            phrases=request.phrases,
+            phrases_weight=request.phrases_weight,
+        )
+        reranked = reranker.rerank(
+            [nbest.hypotheses for nbest in request.lists],
+            scores or None,
+            features=features if any(features) else None,
+        )
+        of_picks = reranked.confidence()
+        return {
+            "lists": [
+                {"hypotheses": _rows(nbest), "words": [word.to_dict() for word in words]}
+                for nbest, words in zip(reranked.lists, of_picks.words, strict=True)
+            ],
+            "weights": _shown(reranked.weights),
+            "notes": list(map(str, of_picks.notes)),
+        }
+
+    def _with_scores(self, token_scores: Mapping[str, TokenScores]) -> Scorer:
+        """The model for lists, which need not score hypotheses again."""
+        scored = CachedScorer(self._models.hypotheses, MemoryStore(), adds_up=True)
+        scored.remember(token_scores)
+        levels = self._models.lists
+        if not isinstance(levels, Levels):
+            return scored
         second = CachedScorer(levels.models[1], MemoryStore(), adds_up=True)
-        return Levels(first, second, share=levels.share, best=levels.best)
+        return Levels(scored, second, share=levels.share, best=levels.best)
 
 
 def words_of(lists: Iterable[OneList], keep_non_words: bool) -> list[str]:
     """The distinct hypotheses of lists, as `tta.rerank` reads them."""
-    read = (plain_texts(one.hypotheses, keep_non_words)[0] for one in lists)
+    read = (plain_texts(nbest.hypotheses, keep_non_words)[0] for nbest in lists)
     return list(dict.fromkeys(text for texts in read for text in texts))
 
 
-def _reranked(given, lm):
-    texts = [one.hypotheses for one in given.lists]
-    scores = [one.scores for one in given.lists]
-    if scores.count(None) not in (0, len(scores)):
-        raise InputError("some lists have scores, and others have none")
-    scores = None if None in scores else scores
-    features = [one.features for one in given.lists]
-    reranker = Reranker(
-        lm,
-        weights=given.weights,
-        keep_non_words=given.keep_non_words,
-        phrases=given.phrases,
-        phrases_weight=given.phrases_weight,
-    )
-    reranked = reranker.rerank(texts, scores, features=features if any(features) else None)
-    of_picks = reranked.confidence()
-    return {
-        "lists": [
-            {"hypotheses": _rows(order), "words": [one.to_dict() for one in words]}
-            for order, words in zip(reranked.lists, of_picks.words, strict=True)
-        ],
-        "weights": _shown(reranked.weights),
-        "notes": list(map(str, of_picks.notes)),
-    }
-
-
-def _rows(order):
+def _rows(nbest: RerankedList) -> list[dict[str, Any]]:
     """The `RankedHypothesis` of each place of a list."""
-    without = [None] * len(order.texts)
-    columns = order.texts, order.indices, order.scores, order.lm_scores
-    columns += order.posteriors or without, order.expected_losses or without
-    columns += (order.rescored or without,)
-    names = tuple(RankedHypothesis.model_fields)
-    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+    without = [None] * len(nbest.texts)
+    columns = {
+        "text": nbest.texts,
+        "index": nbest.indices,
+        "score": nbest.scores,
+        "lm_score": nbest.lm_scores or without,
+        "posterior": nbest.posteriors or without,
+        "expected_loss": nbest.expected_losses or without,
+        "rescored": nbest.rescored or without,
+    }
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def _shown(weights: RerankWeights) -> dict[str, Any]:
@@ -143,29 +176,29 @@ def embeddings(vectors: Sequence[np.ndarray], encoding: str) -> list[dict[str, A
     ]
 
 
-def given_texts(given: str | Sequence[Any]) -> list[str]:
+def texts_of(texts: str | Sequence[Any]) -> list[str]:
     """The texts of OpenAI's `input`. Raises InputError for none, and for the ids of tokens."""
-    texts = [given] if isinstance(given, str) else list(given)
-    if not texts:
+    listed = [texts] if isinstance(texts, str) else list(texts)
+    if not listed:
         raise InputError("input: expected at least one text")
-    if not all(isinstance(one, str) for one in texts):
+    if not all(isinstance(text, str) for text in listed):
         raise InputError(
             "input holds ids of tokens, of OpenAI's tokenizer: send texts "
             "(LangChain: OpenAIEmbeddings(check_embedding_ctx_length=False))"
         )
-    return texts
+    return listed
 
 
-def check_dimensions(wanted: int | None, vector: np.ndarray) -> None:
-    """Raises InputError unless a vector has the wanted number of dimensions."""
-    if wanted not in (None, len(vector)):
+def check_dimensions(dimensions: int | None, vector: np.ndarray) -> None:
+    """Raises InputError unless a vector has the number of dimensions that is asked for, if any."""
+    if dimensions not in (None, len(vector)):
         raise InputError(f"dimensions: the model's vectors have {len(vector)}, and are not cut")
 
 
 def compared_size(lists: Sequence[OneList]) -> int:
     """What comparing the hypotheses of lists takes, as the size of texts: as words times n."""
-    words = (sum(len(text.split()) + 1 for text in one.hypotheses) for one in lists)
-    return sum(len(one.hypotheses) * n for one, n in zip(lists, words, strict=True)) // 200
+    words = [sum(len(text.split()) + 1 for text in nbest.hypotheses) for nbest in lists]
+    return sum(len(nbest.hypotheses) * n for nbest, n in zip(lists, words, strict=True)) // 200
 
 
 def check_texts(texts: Sequence[str], max_texts: int, max_characters: int) -> None:

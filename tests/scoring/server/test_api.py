@@ -88,7 +88,7 @@ def test_a_list_is_reranked_as_by_tta_rerank(lm, port, scores, weights):
 
 
 def test_phrases_are_those_of_tta_rerank(lm, port):
-    texts, scores = ["to go home", "to kathmandu", "to the cat"], [-1.0, -9.0, -10.0]
+    texts, scores = ["to go to home", "to go to kathmandu", "to go to the cat"], [-1.0, -9.0, -10.0]
     body = {"hypotheses": texts, "scores": scores}
     plain = post(port, "rerank", **body)[1]
     more = {"phrases": ["kathmandu", "the"], "phrases_weight": 50}
@@ -96,12 +96,12 @@ def test_phrases_are_those_of_tta_rerank(lm, port):
     with pytest.warns(UserWarning, match="common words"):
         expected = tta.rerank(texts, scores, lm, **more)
     assert [row["text"] for row in answer["hypotheses"]] == expected.texts
-    assert expected.texts[0] == "to kathmandu" != plain["hypotheses"][0]["text"]
-    assert answer["words"][1]["word"] == "kathmandu"
+    assert expected.texts[0] == "to go to kathmandu" != plain["hypotheses"][0]["text"]
+    assert answer["words"][3]["word"] == "kathmandu"
     assert answer["weights"]["features"]["phrases"] > 0
     assert any("common words among the phrases were left out: 1" in n for n in answer["notes"])
     again = post(port, "rerank", **body, phrases=["kathmandu"], weights=answer["weights"])[1]
-    assert again["hypotheses"][0]["text"] == "to kathmandu"
+    assert again["hypotheses"][0]["text"] == "to go to kathmandu"
     wrong = [
         ({"phrases": []}, "phrases: List should have at least 1 item"),
         ({"phrases": ["a\tb"]}, "phrases: expected a finite number"),

@@ -4,7 +4,8 @@ import threading
 
 from tests.fake_model import FakeModel
 from tta.scoring.server.forms import OneList
-from tta.scoring.server.service import GivenLists, Service
+from tta.scoring.server.models import ServedModels
+from tta.scoring.server.service import ListsToRerank, Service
 
 WAIT = 20.0  # seconds, so that a broken test ends
 
@@ -29,7 +30,7 @@ class Paused(FakeModel):
 
 def request(*hypotheses):
     lists = [OneList(hypotheses=list(hypotheses), scores=[-1.0, -1.5])]
-    return GivenLists(lists, None, False, {})
+    return ListsToRerank(lists, {})
 
 
 LONG = request("[noise] the secret", "[noise] a secret")
@@ -37,12 +38,12 @@ SHORT = request("[cough] the cat", "[cough] a cat")
 
 
 def test_two_requests_that_overlap_have_the_notes_that_each_has_alone():
-    alone = [Service(FakeModel(), FakeModel()).rerank([one])[0] for one in (LONG, SHORT)]
+    alone = [Service(ServedModels.of(FakeModel())).rerank([one])[0] for one in (LONG, SHORT)]
     assert ["[noise]" in str(one["notes"]) for one in alone] == [True, False]
     assert ["[cough]" in str(one["notes"]) for one in alone] == [False, True]
 
     lm = Paused()
-    service, answers = Service(lm, lm), {}
+    service, answers = Service(ServedModels.of(lm)), {}
 
     def start(word, given):
         answer = threading.Thread(target=lambda: answers.update({word: service.rerank([given])[0]}))

@@ -1,0 +1,53 @@
+"""The models of a service: one for texts, and one for lists of hypotheses."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import tta
+from tta.scoring.combining.levels import Levels
+from tta.scoring.scorers.options import options_of
+from tta.scoring.scorers.scorer import Scorer
+
+
+@dataclass(frozen=True)
+class ServedModels:
+    """The models of a service.
+
+    Attributes:
+        texts: scores and encodes texts.
+        lists: scores hypotheses: the same model, the model with another normalizer, or `Levels` of
+            two models.
+    """
+
+    texts: Scorer
+    lists: Scorer
+
+    @classmethod
+    def of(cls, lm: Scorer) -> "ServedModels":
+        """One model for all. The first of `Levels` scores texts."""
+        return cls(lm.models[0] if isinstance(lm, Levels) else lm, lm)
+
+    @property
+    def hypotheses(self) -> Scorer:
+        """The model that scores all hypotheses: that of lists, or the first one of `Levels`."""
+        return self.lists.models[0] if isinstance(self.lists, Levels) else self.lists
+
+
+def load_models(model: Any, list_normalizer: str, options: Mapping[str, Any]) -> ServedModels:
+    """Loads the models of a service.
+
+    Args:
+        model: the first argument of `tta.load`, or `Levels` of two of these.
+        list_normalizer: the normalizer for lists, as `normalizer` of `tta.load`.
+        options: the other arguments of `tta.load`.
+    """
+    names = model.models if isinstance(model, Levels) else (model,)
+    of_lists = dict(options) | {"normalizer": list_normalizer}
+    texts = tta.load(names[0], **options_of(names[0], names[1:], dict(options)))
+    first, *second = (tta.load(name, **options_of(name, names, of_lists)) for name in names)
+    if first.signature == texts.signature:
+        first = texts
+    if not isinstance(model, Levels):
+        return ServedModels(texts, first)
+    return ServedModels(texts, Levels(first, *second, share=model.share, best=model.best))

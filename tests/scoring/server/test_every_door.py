@@ -1,0 +1,152 @@
+"""The same lists get the same order, scores and notes from the command, Python and HTTP."""
+
+import json
+import warnings
+
+import pytest
+
+import tta
+from tests.fake_model import FakeModel
+from tests.scoring.reranking.test_in_memory import make_lists
+from tta.scoring.reranking.config import RerankConfig
+from tta.scoring.reranking.rerank import rerank_files
+from tta.scoring.server.forms import OneList
+from tta.scoring.server.models import ServedModels
+from tta.scoring.server.service import ListsToRerank, Service
+
+MIXED, SCORES, _ = make_lists(5, 20)
+ODD = [
+    ["[noise] the cat sat", "[noise] a cat zat", ""],
+    ["the mat"],
+    ["a dog ran home", "a dog ran home", "the dock ran"],
+]
+ODD_SCORES = [[-1.0, -2.0, -1e9], [-3.0], [-1.0, -1.0, -2.5]]
+LEVELS = tta.Levels(FakeModel("known"), FakeModel("length"), share=0.3, best=4)
+WEIGHTS = tta.RerankWeights(0.4, 0.5, scale=2.0, features={"distance": 0.2})
+
+CASES = {  # what differs: lists, scores, model, arguments of all doors
+    "guessed": (MIXED, SCORES, FakeModel("known"), {}),
+    "weights": (MIXED, SCORES, FakeModel("known"), {"weights": WEIGHTS}),
+    "the decision max": (MIXED, SCORES, FakeModel("known"), {"weights": tta.RerankWeights(0.4)}),
+    "no scores": (MIXED, None, FakeModel("known"), {}),
+    "scores like costs": (MIXED, [sorted(s) for s in SCORES], FakeModel("known"), {}),
+    "odd lists": (ODD, ODD_SCORES, FakeModel("known"), {}),
+    "tags are words": (ODD, ODD_SCORES, FakeModel("known"), {"keep_non_words": True}),
+    "phrases": (MIXED, SCORES, FakeModel("known"), {"phrases": ["kat", "The Dog", "maat"]}),
+    "a weight of phrases": (
+        MIXED, SCORES, FakeModel("known"), {"phrases": ["kat"], "phrases_weight": 1.5}
+    ),
+    "levels": (MIXED, SCORES, LEVELS, {}),
+}  # fmt: skip
+
+
+def by_command(tmp_path, lists, scores, model, weights=None, phrases=None, **values):
+    """The rows of the scores file list by list, the confidences and the notes."""
+    rows = [
+        {
+            "id": str(i),
+            "hypotheses": [
+                {"text": text} | ({} if scores is None else {"score": scores[i][j]})
+                for j, text in enumerate(texts)
+            ],
+        }
+        for i, texts in enumerate(lists)
+    ]
+    (tmp_path / "lists.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    if phrases is not None:
+        values["phrases_file"] = str(tmp_path / "phrases.txt")
+        (tmp_path / "phrases.txt").write_text("\n".join(phrases))
+    if weights is not None:
+        values |= {"length_bonus": weights.length_bonus, "lm_weight": [weights.lm_weight]}
+        values["features"] = [f"{name}={value}" for name, value in weights.features.items()]
+        values |= {"decision": "max"} if weights.decision == "max" else {"scale": weights.scale}
+    config = RerankConfig(
+        nbest_file=str(tmp_path / "lists.jsonl"),
+        scores_file=str(tmp_path / "scores.jsonl"),
+        confidence=str(tmp_path / "words.jsonl"),
+        **values,
+    )
+    report = rerank_files(config, [model])
+    scored = [json.loads(line) for line in (tmp_path / "scores.jsonl").read_text().splitlines()]
+    words = [json.loads(line) for line in (tmp_path / "words.jsonl").read_text().splitlines()]
+    prefix = f"{tmp_path / 'lists.jsonl'}: "
+    return {
+        "orders": [
+            [(row["text"], row["combined"]) for row in scored if row["id"] == str(i)]
+            for i in range(len(lists))
+        ],
+        "words": [row["words"] for row in words],
+        "notes": [
+            note.removeprefix(prefix).replace(prefix[:-2], "the lists")
+            for note in report.notes
+            if not note.startswith("no references")
+        ],
+    }
+
+
+def plain(text):
+    return text.removeprefix("[noise] ")
+
+
+def rounded(word):
+    """The confidence of a word, where numbers may differ in their last digits."""
+    return {k: pytest.approx(v, rel=1e-6) if isinstance(v, float) else v for k, v in word.items()}
+
+
+def by_python(lists, scores, model, **arguments):
+    reranked = tta.Reranker(model, **arguments).rerank(lists, scores)
+    words = reranked.confidence()
+    return {
+        "orders": [list(zip(one.texts, one.scores, strict=True)) for one in reranked.lists],
+        "words": [[word.to_dict() for word in of_list] for of_list in words.words],
+        "notes": list(map(str, words.notes)),
+    }
+
+
+def by_http(lists, scores, model, **arguments):
+    asked = [
+        OneList(hypotheses=texts, scores=None if scores is None else scores[i])
+        for i, texts in enumerate(lists)
+    ]
+    (answer,) = Service(ServedModels.of(model)).rerank([ListsToRerank(asked, {}, **arguments)])
+    return {
+        "orders": [
+            [(row["text"], row["score"]) for row in one["hypotheses"]] for one in answer["lists"]
+        ],
+        "words": [one["words"] for one in answer["lists"]],
+        "notes": answer["notes"],
+    }
+
+
+ADVICE = {  # what the command says of scores, and what Python and HTTP say
+    "use --scores=cost": "pass their negatives",
+    "use --scores=probability": "pass their logarithms",
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_door_gives_the_same_answer(tmp_path, monkeypatch, name):
+    lists, scores, model, arguments = CASES[name]
+    monkeypatch.setattr(tta, "load", lambda lm=None, **options: lm)
+    command = by_command(tmp_path, lists, scores, model, **arguments)
+    for flag, advice in ADVICE.items():
+        command["notes"] = [note.replace(flag, advice) for note in command["notes"]]
+    python = by_python(lists, scores, model, **arguments)
+    http = by_http(lists, scores, model, **arguments)
+    assert len(command["notes"]) > 1
+    assert python["notes"] == http["notes"] == command["notes"]
+    for door in python, http:
+        for order, expected in zip(door["orders"], command["orders"], strict=True):
+            # The scores file has the words that were scored; the others the texts as they came.
+            texts = [text if arguments.get("keep_non_words") else plain(text) for text, _ in order]
+            assert texts == [text for text, _ in expected]
+            assert [s for _, s in order] == pytest.approx([s for _, s in expected], rel=1e-6)
+        assert door["words"] == [list(map(rounded, words)) for words in command["words"]]
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        tta.rerank(lists, scores, model, **arguments)
+    warned = [str(warning.message) for warning in caught]
+    assert warned == [
+        str(n) for n in tta.Reranker(model, **arguments).rerank(lists, scores).notes if n.is_warning
+    ]
