@@ -119,6 +119,24 @@ def test_a_copy_has_the_file_and_weights_are_fixed(path):
         cached(path, Scorer())
 
 
+class Bar(contextlib.nullcontext):
+    """A progress bar that records its total, whether it is hidden, and its steps."""
+
+    def __init__(self, total, disable, **_):
+        super().__init__(self)
+        self.seen = [total, disable]
+        self.update = self.seen.append
+
+
+@pytest.mark.parametrize("progress", [True, False])
+def test_the_progress_bar_counts_texts(path, monkeypatch, progress):
+    bars = []
+    monkeypatch.setattr(cache, "_PART", 2)
+    monkeypatch.setattr(cache, "tqdm", lambda **given: bars.append(Bar(**given)) or bars[0])
+    cached(path).score_with_counts([*"abcde"], progress)
+    assert bars[0].seen == [5, not progress, 2, 2, 1]
+
+
 def test_all_but_scores_is_the_model_s():
     """Every public name of a scorer, and what only a kind of model has."""
     own = {"score", "score_with_counts", "score_tokens", "score_blocks", "score_words"}
