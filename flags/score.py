@@ -27,4 +27,7 @@ def main(config: ScoreConfig, model: OneModel, options: ScoreOptions) -> None:
     print(report, file=sys.stderr if report.output_file == "-" else sys.stdout)
 
 
-run = cli.command(main, ScoreConfig, OneModel, ScoreOptions)
+SPLIT = "split -n l/4 cuts a file into parts, and cat joins their scores, see docs/scaling.md"
+GONE = {"shard": SPLIT, "merge_shards": SPLIT}
+
+run = cli.command(main, ScoreConfig, OneModel, ScoreOptions, gone=GONE)

@@ -3,6 +3,7 @@
 `$TTA_ENGINES` is the Python of an environment with the engines; default: this one.
 """
 
+import json
 import os
 import re
 import signal
@@ -15,7 +16,7 @@ import numpy as np
 import pytest
 
 import tta
-from tests.commands import ROOT, environment
+from tests.commands import ROOT, environment, run_command
 
 pq = pytest.importorskip("pyarrow.parquet")
 import pyarrow as pa  # noqa: E402
@@ -59,6 +60,37 @@ ENGINES = {
     "pyspark_score.py": ("pyspark, pandas", r"pyspark[./](python/)?.*daemon", "java"),
     "ray_score.py": ("ray.data", r"^ray::.*(Score|Map)", None),
 }
+
+
+TWO_WORKERS = ("--direct_running_mode=multi_processing", "--direct_num_workers=2")
+
+
+@pytest.mark.slow
+@pytest.mark.tensorflow
+def test_two_beam_workers_write_the_files_of_one_machine(tmp_path):
+    if subprocess.run([PYTHON, "-c", "import apache_beam"], capture_output=True).returncode:
+        pytest.skip("needs apache_beam")
+    words = json.loads((ROOT / "examples/asr.test.json").read_text()).values()
+    texts = [one["text"] for nbest in words for one in nbest.values() if isinstance(one, dict)]
+    for part in range(3):  # more than a chunk each; repeated ones, and an empty file
+        (tmp_path / f"{part}.txt").write_text("\n".join(texts * (5 * part)))
+    given = [f"{tmp_path}/*.txt", ROOT / "tta/small/vocab.txt"]
+    script = ROOT / "examples/engines/beam_create_tfrecords.py"
+    run = [PYTHON, script, *given, tmp_path / "beam", *TWO_WORKERS]
+    done = subprocess.run(
+        run, env=environment(PYTHONPATH=str(ROOT)), capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    flags = zip(("input_file", "vocab_file"), given, strict=True)
+    flags = [f"--{name}={value}" for name, value in flags]
+    done = run_command("tta-create-tfrecords", *flags, f"--output_dir={tmp_path / 'one'}")
+    assert done.returncode == 0, done.stderr
+    ours, theirs = (
+        {path.name: path.read_bytes() for path in (tmp_path / name).iterdir()}
+        for name in ("one", "beam")
+    )
+    assert sum(name.endswith(".tfrecord") for name in ours) == 65
+    assert theirs == ours
 
 
 @pytest.mark.slow

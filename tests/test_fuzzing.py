@@ -99,7 +99,7 @@ assert LISTS.keys() == {n for n in formats.FORMATS if not formats.load_format(n)
 
 @pytest.mark.parametrize("name", LISTS)
 def test_a_long_list_takes_memory_by_its_length(tmp_path, name):
-    """benchmarks/faults/limits.py reads a million; what compared them in pairs would not end."""
+    """What compared them in pairs would not end."""
     number = 2_000
     before, one, separator, after = LISTS[name]
     path = tmp_path / "list"

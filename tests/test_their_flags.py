@@ -67,6 +67,8 @@ def test_their_flag_is_answered_in_one_line(command, given, ours, why):
 
 GONE = [  # command, flag, what to do instead
     ("export", "--reduction=mean", "a client reranks in five lines, see docs/serving.md"),
+    ("score", "--shard=3/8", "split -n l/4 cuts a file into parts, and cat joins their scores"),
+    ("score", "--merge_shards=8", "split -n l/4 cuts a file into parts, and cat joins their sc"),
     ("export", "--nokeep_non_words", "a client reranks in five lines, see docs/serving.md"),
 ]
 

@@ -1,6 +1,7 @@
 """The output folder of data preparation: shards, description, summary, and a work folder in it."""
 
 import contextlib
+import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,6 +17,7 @@ from tta.data.corpus.spill import Spill
 from tta.data.records.dataset import FORMAT_VERSION, HELDOUT, TRAIN, is_shard_name, shard_name
 from tta.data.records.examples import encode_records
 from tta.data.records.features import DEFAULT_FEATURES
+from tta.data.text.files import open_output
 from tta.data.vocabulary.load import AnyVocabulary
 from tta.errors import InputError
 
@@ -133,6 +135,22 @@ def work_folder(output: Path) -> Iterator[Path]:
         if made:
             with contextlib.suppress(OSError):  # Only an empty folder can be removed.
                 output.rmdir()
+
+
+def publish(
+    work: Path, output: Path, vocabulary: AnyVocabulary, description: Mapping[str, Any]
+) -> None:
+    """Moves the shards in a work folder to the output, in place of an older data set.
+
+    `description`, from `describe`, is the last file to get its name.
+    """
+    vocabulary.save(work / names.VOCABULARY)
+    with open_output(work / names.DATASET) as file:
+        file.write(json.dumps(description, indent=2) + "\n")
+    remove_shards(output)
+    shards = shard_names(description["num_shards"])
+    for name in [*shards, names.VOCABULARY, names.DATASET]:
+        os.replace(work / name, output / name)
 
 
 def remove_shards(output: Path) -> None:

@@ -9,7 +9,6 @@ Threads are used because TensorFlow's tokenizer of word pieces runs outside Pyth
 would each need half a gigabyte for TensorFlow.
 """
 
-import json
 import os
 from collections import Counter, deque
 from concurrent.futures import ThreadPoolExecutor
@@ -18,20 +17,18 @@ from itertools import repeat
 from pathlib import Path
 from typing import Any
 
-from tta import names
 from tta.data.corpus.chunks import NO_COUNTS, iter_chunks, prepare_chunk
 from tta.data.corpus.config import LocalCorpusConfig
 from tta.data.corpus.output import (
     check_replaceable,
     describe,
-    remove_shards,
+    publish,
     shard_names,
     work_folder,
     write_shard,
 )
 from tta.data.corpus.spill import Spill
 from tta.data.nbest.text_layouts import input_notes
-from tta.data.text.files import open_output
 from tta.data.text.lines import TextReader, bytes_bar, expand_globs, print_notes
 from tta.data.text.progress import tqdm
 from tta.data.vocabulary.load import AnyTokenizer, load_vocabulary, make_tokenizer, reading_of
@@ -77,13 +74,7 @@ def create_tfrecords(
             bar = tqdm(results, "writing", len(shards), unit=" shards")
             written = list(bar)
         info = describe(vocabulary, config, written, counts, paths)
-        vocabulary.save(work / names.VOCABULARY)
-        with open_output(work / names.DATASET) as file:
-            file.write(json.dumps(info, indent=2) + "\n")
-
-        remove_shards(output)
-        for name in [*shards, names.VOCABULARY, names.DATASET]:
-            os.replace(work / name, output / name)
+        publish(work, output, vocabulary, info)
     return info
 
 

@@ -1,7 +1,7 @@
 """From settings to a trainer, and from a trainer to a model directory."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -141,15 +141,43 @@ def write_model(
     has the vocabulary. `card` is the text of README.md, `weights_dtype` "float32" or "float16".
     """
     model: Any = trainer.model
-    for name in STANDARDIZATION, LIGHT:
-        (directory / name).unlink(missing_ok=True)  # of the weights that are replaced
+    statistics = None
     if model.can_standardize_outputs:
         batches = trainer.epoch_batches(0)
         statistics = output_statistics(model, batches, STANDARDIZING_BATCHES, trainer.steps)
         with trainer.steps.scope():
             model.standardize_outputs(*statistics)
+
+    def calibrate(directory):
+        batches = trainer.steps.read(trainer.epoch_batches(0), "training")
+        resolve(_CALIBRATE)(directory, batches)
+
+    complete_directory(
+        model, directory, card, calibrate, weights_dtype=weights_dtype, statistics=statistics
+    )
+
+
+def complete_directory(
+    model: Any,
+    directory: Path,
+    card: str,
+    calibrate: Callable[[Path], object],
+    weights_dtype: str = "float32",
+    statistics: tuple[Any, Any] | None = None,
+) -> None:
+    """Writes trained weights into a folder in place of those that may be there.
+
+    Args:
+        model: the Keras model.
+        directory: a folder with the vocabulary.
+        card, weights_dtype: as in `write_model`.
+        calibrate: writes the ranges of the model's inputs for int8, if onnxruntime is installed.
+        statistics: how the outputs were standardized; None if they were not.
+    """
+    for name in STANDARDIZATION, LIGHT:
+        (directory / name).unlink(missing_ok=True)  # of the weights that are replaced
+    if statistics is not None:
         write_standardization(directory, *statistics)
     save_model(model, directory, card, weights_dtype)
     if find_spec("onnxruntime") is not None:
-        batches = trainer.steps.read(trainer.epoch_batches(0), "training")
-        resolve(_CALIBRATE)(directory, batches)
+        calibrate(directory)

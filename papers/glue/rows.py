@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tta.scoring.engines.base import BatchFunction
-from tta.scoring.scorers.inference.batches import Batch, pad, run_batches
+from tta.scoring.scorers.inference.batches import Batch, pad
 from tta.scoring.scorers.inference.runtime import Results
 
 
@@ -21,11 +21,7 @@ def run_rows(lm: Any, function: BatchFunction, rows: Sequence[np.ndarray]) -> Re
     in_flight = lm.engine.batches_in_flight
     pad_id = lm.text_tokenizer.vocabulary.pad_id
     batches = batches_of_rows(rows, pad_id, lm.batch_tokens, in_flight)
-
-    def run(batch):
-        return function(batch.input_ids, batch.padding_mask, batch.keep)
-
-    return run_batches(run, batches, in_flight)
+    return lm.results(lambda: function, batches)
 
 
 def batches_of_rows(

@@ -7,7 +7,6 @@ best pass, and the user tunes the weights of the fine-tuned model on them.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ from tta.data.nbest.files import read_nbest, write_nbest
 from tta.data.nbest.lists import NBestList
 from tta.data.text.files import shown_path
 from tta.errors import InputError, located
-from tta.names import LIGHT, STANDARDIZATION
 from tta.scoring.adaptation.config import AdaptationConfig
 from tta.scoring.adaptation.list_training import (
     differ,
@@ -159,7 +157,7 @@ def fine_tune(
 
     Returns and raises as `adapt`. No model is written if SIGTERM stopped the training.
     """
-    from tta.modeling.formats.model_directory import save_model
+    from tta.modeling.training.assembly import complete_directory
 
     with located(path=split.path):
         metric = load_metric("wer", normalize=config.normalize)
@@ -194,13 +192,14 @@ def fine_tune(
         card=_card(config, outcome, len(examples)),
         notes=tuple(unknown_note(lm, [*train.texts, *heldout.texts])),
     )
-    for name in STANDARDIZATION, LIGHT:
-        (made / name).unlink(missing_ok=True)  # of the weights that are replaced
-    save_model(lm.model, made, report.card)
-    if find_spec("onnxruntime") is not None and not lacks(lm.config):
-        from tta.scoring.engines.onnxruntime.calibration import NUM_SENTENCES, write_light
 
-        write_light(made, train.texts[:NUM_SENTENCES])
+    def calibrate(directory):
+        if not lacks(lm.config):
+            from tta.scoring.engines.onnxruntime.calibration import NUM_SENTENCES, write_light
+
+            write_light(directory, train.texts[:NUM_SENTENCES])
+
+    complete_directory(lm.model, made, report.card, calibrate)
     write_nbest(made / HELDOUT_LISTS, split.heldout, "jsonl")
     return report
 

@@ -1,8 +1,6 @@
 """Settings of tta score, tta fit-pooling and tta calibrate."""
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
 
 from tta.errors import InputError
 from tta.settings import COLUMN, FILES, OVERWRITE, RAW_TEXT, SEED, Config, setting
@@ -11,42 +9,6 @@ from tta.settings import COLUMN, FILES, OVERWRITE, RAW_TEXT, SEED, Config, setti
 PAIR_GROUPS = ("UID", "linguistics_term", "field")
 # The settings that say what is in a row of scores.
 ROW_FIELDS = ("text", "perplexity", "tokens", "words", "split_punctuation")
-MAX_SHARDS = 1000  # a merge has all of their files open
-
-Item = TypeVar("Item")
-
-
-class Shard(NamedTuple):
-    """Shard `number`, from 1, of `count`."""
-
-    number: int
-    count: int
-
-    def __str__(self):
-        return f"{self.number}/{self.count}"
-
-    @classmethod
-    def parse(cls, text: str) -> "Shard":
-        """Reads "3/8"; InputError if it is no shard."""
-        parts = text.split("/")
-        if len(parts) == 2 and all(one.isdecimal() and len(one) < 5 for one in parts):
-            found = cls(*map(int, parts))
-            if 1 <= found.number <= found.count <= MAX_SHARDS:
-                return found
-        raise InputError(
-            f"shard must be K/N, such as 3/8, with K from 1 to N and N up to {MAX_SHARDS}, "
-            f"not {text!r}"
-        )
-
-    def path(self, output_file: str) -> str:
-        """The shard's file, beside that of the merged output."""
-        return f"{output_file}.{self.number}-of-{self.count}"
-
-    def own(self, blocks: Iterable[Item]) -> Iterator[Item]:
-        """The blocks that this shard scores."""
-        for index, block in enumerate(blocks):
-            if index % self.count == self.number - 1:
-                yield block
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,19 +88,6 @@ class ScoreConfig(Config):
         "`surprisal`, `surprisals` and `word_surprisals`. Not for pairs.",
         choices=("nats", "bits"),
     )
-    shard: str | None = setting(
-        None,
-        "K/N, such as 3/8: score every N-th block of the input, beginning with the K-th, into "
-        "OUTPUT_FILE.K-of-N. For several machines or GPUs (docs/scaling.md).",
-        group="Shards",
-    )
-    merge_shards: int | None = setting(
-        None,
-        "N: write OUTPUT_FILE from the files of N shards; the other flags are those of the shards. "
-        "The output is that of one run, byte for byte. No model is loaded.",
-        1,
-        MAX_SHARDS,
-    )
     overwrite: bool = setting(False, OVERWRITE)
 
     def __post_init__(self):
@@ -150,14 +99,9 @@ class ScoreConfig(Config):
             raise InputError("group_by needs pairs")
         if self.input_file is None and given and self.column is not None:
             raise InputError(f"column needs input_file, not {given[0]}")
-        names = "shard", "merge_shards", "resume"
-        on_files = [one for one in names if getattr(self, one) not in (None, False)]
-        if self.merge_shards is not None and len(on_files) > 1:
-            raise InputError(f"{' and '.join(on_files)} cannot be combined")
-        for name in ("input_file", "output_file") if on_files else ():
+        for name in ("input_file", "output_file") if self.resume else ():
             if getattr(self, name) in (None, "-"):
-                raise InputError(f"{on_files[0]} needs {name}, a file")
-        _ = self.written  # parses the shard
+                raise InputError(f"resume needs {name}, a file")
         if self.split_punctuation and not self.words:
             raise InputError("split_punctuation needs words")
         for name in (*ROW_FIELDS[1:], *(["unit"] if self.unit != "nats" else [])):
@@ -166,9 +110,8 @@ class ScoreConfig(Config):
 
     @property
     def written(self) -> str:
-        """The file that is written, that of the shard, or - for standard output."""
-        path = self.output_file or "-"
-        return path if self.shard is None else Shard.parse(self.shard).path(path)
+        """The file that is written, or - for standard output."""
+        return self.output_file or "-"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,14 +2,12 @@
 
 import contextlib
 import hashlib
-import itertools
 import math
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,10 +32,9 @@ from tta.modeling.formats.trained_models import find_directory
 from tta.names import POOLING
 from tta.scoring.engines.load import check_installed
 from tta.scoring.scorers.config import ROW_FIELDS, CalibrateConfig, FitPoolingConfig, ScoreConfig
-from tta.scoring.scorers.inference.cache import kept_blocks
+from tta.scoring.scorers.inference.cache import CachedScorer
 from tta.scoring.scorers.inference.reading import MAX_TEXTS, NEARLY_ALL, language_notes
-from tta.scoring.scorers.inference.shards import Shard, Shards, shard_writer
-from tta.scoring.scorers.inference.stream import Block, Sentence, read_blocks, score_stream
+from tta.scoring.scorers.inference.stream import Sentence, read_blocks, score_stream
 from tta.scoring.scorers.inference.unfinished import unfinished
 from tta.scoring.scorers.pooling import fit_pooling
 from tta.scoring.scorers.rows import (
@@ -61,7 +58,7 @@ class ScoreReport:
     """Sums over all sentences of a file; `str` gives the closing lines of tta score.
 
     Attributes:
-        sentences: number of lines. Repeated sentences count each time, but in a shard.
+        sentences: number of lines. Repeated sentences count each time.
         scored: number of distinct sentences. A sentence is not scored again if it occurred
             recently; if it occurs again much later, it counts twice.
         empty: number of sentences without a token to score.
@@ -119,16 +116,13 @@ def score_file(config: ScoreConfig, model: str | None = None, **load_options: An
 
     Memory does not grow with the file. An output file appears only when it is complete; what is
     done until then is beside it (`unfinished`). Standard output gets the lines of a block as soon
-    as it is scored. `model` and `load_options` are the arguments of `tta.load`.
-    `tta.scoring.scorers.inference.shards` says what a shard writes. Raises InputError if the input
-    is missing or malformed, the output cannot be written, there is no such model, a score is not
-    finite, or a shard, or what `config.resume` goes on with, is damaged or of another run.
+    as it is scored. `model` and `load_options` are the arguments of `tta.load`. Raises InputError
+    if the input is missing or malformed, the output cannot be written, there is no such model, a
+    score is not finite, or what `config.resume` goes on with is damaged or of another run.
     """
-    output_file, lm = config.written, None
+    output_file = config.written
     seen: list[Sentence] = []
-    shard = None if config.shard is None else Shard.parse(config.shard)
     run: dict[str, Any] = {}
-    store = None
     if config.texts is not None:
         reader, paths = GivenTexts(config.texts), []
     else:
@@ -139,56 +133,49 @@ def score_file(config: ScoreConfig, model: str | None = None, **load_options: An
             reader = TextReader(paths, verbatim=True, column=config.column, has_columns=True)
         is_new = output_file != STANDARD_STREAM and not os.path.exists(output_file)
         is_kept = all(map(os.path.isfile, paths if is_new else [*paths, output_file]))
-        if is_kept or config.resume or shard is not None or config.merge_shards is not None:
+        if is_kept or config.resume:
             run = _run(config, paths, model, load_options)
-    if shard is not None:
-        run = {"shard": str(shard)} | run
     # Opened first, so that an unwritable file is reported before the work, not after it.
     with contextlib.ExitStack() as at_end, open_output(output_file, config.overwrite) as file:
         if isinstance(reader, ParquetReader) and isinstance(file, ParquetWriter):
             file.put_beside(reader.files)
         blocks = read_blocks(reader)
-        if config.merge_shards is not None:
-            shards = Shards(output_file, config.merge_shards, run)
-            signature, normalizer, notes = shards.run["signature"], shards.run["normalizer"], ()
-            scored = shards.rows(blocks)
-        else:
-            lm = tta.load(model, **load_options)
-            if config.perplexity:
-                lm.check_perplexity()
-            signature, normalizer, notes = lm.signature, lm.normalizer, lm.notes
-            if run:
-                run |= {"signature": signature, "normalizer": normalizer}
-                store = at_end.enter_context(unfinished(output_file, run, config.resume))
-            own = blocks if shard is None else shard.own(blocks)
-            scored = _score(lm, config, reader, own, store)
-        if shard is None:
-            write = row_maker(row_writer(file, output_file), config, output_file, paths)
-        else:
-            write = shard_writer(file)
-            write(run)
-        report = ScoreReport(signature=signature, normalizer=normalizer, output_file=output_file)
-        for block, rows in scored:
+        lm = scorer = tta.load(model, **load_options)
+        if config.perplexity:
+            lm.check_perplexity()
+        if run:
+            run |= {"signature": lm.signature, "normalizer": lm.normalizer}
+            store = at_end.enter_context(unfinished(output_file, run, config.resume))
+            scorer = CachedScorer(lm, store, by_block=True)
+        needs_tokens = config.tokens or config.words
+        scored = score_stream(
+            scorer, blocks, reader.place, reader.total_bytes, tokens=needs_tokens, progress=True
+        )
+        write = row_maker(row_writer(file, output_file), config, output_file, paths)
+        report = ScoreReport(
+            signature=lm.signature, normalizer=lm.normalizer, output_file=output_file
+        )
+        for block in scored:
+            rows = _rows(lm, block.sentences, config)
             report.add(rows, len(block.fresh))
             seen += block.fresh[: MAX_TEXTS - len(seen)]
             for row in rows:
                 write(row)
             if output_file == STANDARD_STREAM:
                 file.flush()
-        if not report.sentences and shard is None:
+        if not report.sentences:
             write_columns(file, output_file, _columns(config, paths))
         texts = [one.text for one in seen]
-        found = language_notes(lm, texts) if lm else ()
-        report.notes = [*notes, *input_notes(reader), *found]
-        if config.words and _BOTH_SIDES.search(signature):
+        report.notes = [*lm.notes, *input_notes(reader), *language_notes(lm, texts)]
+        if config.words and _BOTH_SIDES.search(lm.signature):
             report.notes.append("each word is scored given the words on both sides of it")
-        if config.words and lm and not config.split_punctuation:
+        if config.words and not config.split_punctuation:
             report.notes += punctuation_notes(lm, texts, [one.tokens for one in seen if one.tokens])
     return report
 
 
 def _run(config, paths, model, load_options):
-    """What the shards of one run have in common."""
+    """All that the output depends on but the model's signature: {name: value}."""
     for path in paths:
         check_rereadable(path)
     digest = hashlib.sha256(" ".join(map(file_digest, paths)).encode()).hexdigest()[:8]
@@ -197,15 +184,10 @@ def _run(config, paths, model, load_options):
     return {"input_file": digest, "model": model, **rows, **options}
 
 
-def _score(lm, config, reader, blocks, store) -> Iterator[tuple[Block, list[dict[str, Any]]]]:
-    """Yields each block with its rows: those of all lines, or in a shard of the fresh sentences."""
-    kept = store and partial(kept_blocks, store, map(str, itertools.count()), lm.score_blocks)
-    given = reader.place, reader.total_bytes, config.tokens or config.words, True, kept
-    for block in score_stream(lm, blocks, *given):
-        sentences = block.sentences if config.shard is None else block.fresh
-        extra = _token_fields(lm, sentences, config)
-        rows = [_row(one, config) | more for one, more in zip(sentences, extra, strict=True)]
-        yield block, rows
+def _rows(lm, sentences, config) -> list[dict[str, Any]]:
+    """The rows of sentences."""
+    extra = _token_fields(lm, sentences, config)
+    return [_row(one, config) | more for one, more in zip(sentences, extra, strict=True)]
 
 
 def _perplexity(score, num_tokens):

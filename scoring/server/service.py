@@ -13,6 +13,7 @@ from tta.scoring.combining.levels import Levels
 from tta.scoring.combining.weights import RerankWeights
 from tta.scoring.reranking.reranked import RerankedList
 from tta.scoring.reranking.reranker import Reranker
+from tta.scoring.scorers.inference.cache import CachedScorer, MemoryStore
 from tta.scoring.scorers.pooling import of_length_1
 from tta.scoring.scorers.scorer import Scorer, TokenScores
 from tta.scoring.server.forms import ListRequest, OneList, Weights
@@ -132,46 +133,13 @@ class Service:
 
     def _with_scores(self, token_scores: Mapping[str, TokenScores]) -> Scorer:
         """The model for lists, which need not score hypotheses again."""
-        scored = KnownScores(self._models.hypotheses, token_scores)
+        scored = CachedScorer(self._models.hypotheses, MemoryStore(), adds_up=True)
+        scored.remember(token_scores)
         levels = self._models.lists
         if not isinstance(levels, Levels):
             return scored
-        second = KnownScores(levels.models[1], {})
+        second = CachedScorer(levels.models[1], MemoryStore(), adds_up=True)
         return Levels(scored, second, share=levels.share, best=levels.best)
-
-
-class KnownScores(Scorer):
-    """A model whose token scores of some texts are known; it scores other texts once.
-
-    Args:
-        lm: the model.
-        token_scores: {text: the scores of its tokens}.
-    """
-
-    def __init__(self, lm: Scorer, token_scores: Mapping[str, TokenScores]):
-        self.name, self._lm, self._token_scores = lm.name, lm, dict(token_scores)
-        self.tokenizer, self.notes = lm.tokenizer, lm.notes
-
-    @property
-    def signature(self) -> str:
-        """That of the model."""
-        return self._lm.signature
-
-    def score_tokens(self, texts: Iterable[str], progress: bool = False) -> list[TokenScores]:
-        listed = list(texts)
-        unscored = [text for text in dict.fromkeys(listed) if text not in self._token_scores]
-        if unscored:
-            self._token_scores.update(zip(unscored, self._lm.score_tokens(unscored), strict=True))
-        return [self._token_scores[text] for text in listed]
-
-    def count_unknown(self, texts):
-        return self._lm.count_unknown(texts)
-
-    def is_common(self, word):
-        return self._lm.is_common(word)
-
-    def group_tokens(self, sentences, scored, texts=None):
-        return self._lm.group_tokens(sentences, scored, texts)
 
 
 def words_of(lists: Iterable[OneList], keep_non_words: bool) -> list[str]:

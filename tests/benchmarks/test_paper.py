@@ -18,7 +18,7 @@ import pytest
 from benchmarks.paper import common, reranking, sts, table1, table2, table7
 from benchmarks.paper.common import Entry, Table, training_of
 from benchmarks.paper.reranking import Once
-from benchmarks.paper.results import BEGIN, END, NEEDS_GPU, TABLES, joined, results, side_by_side
+from benchmarks.paper.results import BEGIN, END, NEEDS_GPU, TABLES, results, side_by_side
 from benchmarks.paper.table7 import perplexities
 from benchmarks.paper.train_ngram import written_form
 from tests.fake_model import FakeModel
@@ -295,15 +295,6 @@ def test_the_pages_have_the_figures_of_the_record():
     assert page.partition(f"{BEGIN}\n")[2].partition(END)[0] == side_by_side(tables)
 
 
-def test_tables_3_and_4_are_one_on_the_page():
-    paper = {"a": {"dev": 1.0, "test": 2.0}}, {"a": {"test": 3.0}}
-    sts = Table("table3", "", ["dev", "test"], paper[0], rows={"a": {"dev": 4.0, "test": 5.0}})
-    sick = Table("table4", "", ["test"], paper[1], rows={"a": {"test": 6.0}, "b": {"test": 7.0}})
-    both = joined(sts, sick).markdown()
-    assert "| a | 1.00 | 2.00 | 3.00 | 4.00 | 5.00 | 6.00 |\n" in both
-    assert "| b | - | - | - | - | - | 7.00 |\n" in both
-
-
 def test_the_record_says_how_todays_models_were_trained():
     record = json.loads((ROOT / "docs/results.json").read_text(encoding="utf-8"))
     shipped = {"small", *(folder.name for folder in (ROOT / "pretrained").iterdir())}
@@ -355,24 +346,6 @@ def test_the_paper_has_what_is_cited():
             ]
     assert wrong == []
     assert cited > 30
-
-
-@pytest.mark.parametrize("higher_is_better", [True, False])
-def test_orders_that_differ_from_the_paper_are_reported(higher_is_better):
-    paper = {"a": 1.0, "b": 2.0, "c": 3.0, "d": 9.0, "oracle": 0.0, "tie": 3.0, "near": 0.5}
-    table = Table(
-        "t", "T", ["here"], {row: {"p": value} for row, value in paper.items()},
-        {"here": "p"}, higher_is_better,
-    )  # fmt: skip
-    # d was not measured. "near" and a are equal as printed, "tie" and c are equal in the paper.
-    # The oracle is no model.
-    measured = {"a": 10.0, "b": 30.0, "c": 20.0, "oracle": 99.0, "tie": 25.0, "near": 10.001}
-    for row, value in measured.items():
-        table.set(row, "here", value)
-    wrong = [("b (30.00)", "c (20.00)"), ("b (30.00)", "tie (25.00)")]
-    wrong = [pair if higher_is_better else pair[::-1] for pair in wrong]
-    lines = [f"here: {better} is better than {worse}" for better, worse in wrong]
-    assert table.disagreements() == (8, lines)  # of 10 pairs
 
 
 def test_a_missing_model_has_a_reason(tmp_path, monkeypatch):

@@ -1,6 +1,7 @@
 """`tta score --resume`: the bytes of one run after an interrupt, and one line for another run."""
 
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -9,14 +10,35 @@ import pytest
 
 from tests.commands import ROOT, run_command
 from tests.fake_model import FakeModel
-from tests.flags.test_score_shards import small_blocks, write_input  # noqa: F401 - a fixture
 from tta.errors import InputError
 from tta.scoring.scorers.config import ScoreConfig
 from tta.scoring.scorers.files import score_file
+from tta.scoring.scorers.inference import stream
 from tta.scoring.scorers.inference.store import ResultStore
 from tta.scoring.scorers.scorer import Scorer
 
 KEPT = ".out.unfinished"
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    """Many blocks, and sentences that occur again while they are recent, and later."""
+    monkeypatch.setattr(stream, "BLOCK_LINES", 40)
+    monkeypatch.setattr(stream, "FIRST_LINES", 8)
+    monkeypatch.setattr(stream, "RECENT_TEXTS", 60)
+
+
+def write_input(path, lines=360):
+    """Sentences of 0 to 12 words, a third of which occurred before."""
+    draw = random.Random(0)
+    words = ["the", "cat", "sat", "on", "mat", "while", "unquestionably", "dogs", "слово", "ran"]
+    texts = []
+    for _ in range(lines):
+        again = texts and draw.random() < 0.3
+        texts.append(draw.choice(texts[-300:]) if again else " ".join(
+            draw.choices(words, k=draw.randrange(13))
+        ))  # fmt: skip
+    path.write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
 
 
 def score(*flags):
@@ -64,7 +86,6 @@ def interrupted(folder, monkeypatch):
         ("s.jsonl.gz", {"text": True, "tokens": True, "words": True, "perplexity": True}),
         ("s.csv", {"words": True}),
         ("s.parquet", {"tokens": True}),
-        ("s.jsonl", {"shard": "2/3", "tokens": True}),
     ],
 )
 def test_resumed_twice_it_has_the_bytes_of_one_run(tmp_path, monkeypatch, name, options):
@@ -242,10 +263,6 @@ def test_sigterm_names_it_too(folder, monkeypatch):
         ({"texts": ["a"]}, "resume needs input_file, a file"),
         ({"pairs": ["a"]}, "resume needs input_file, a file"),
         ({"input_file": "in"}, "resume needs output_file, a file"),
-        (
-            {"input_file": "in", "output_file": "out", "merge_shards": 2},
-            "merge_shards and resume cannot be combined",
-        ),
     ],
 )
 def test_only_the_scores_of_a_file_in_a_file_are_resumed(options, message):
@@ -257,7 +274,6 @@ def test_only_the_scores_of_a_file_in_a_file_are_resumed(options, message):
 LOADING = [
     (["in"], [], "; nothing was written yet"),
     (["in", "out"], ["--overwrite"], ""),
-    (["in", ".out.1-of-2.unfinished"], ["--shard=2/2"], "; nothing was written yet"),
     (["in"], ["--output_file=-"], ""),
 ]
 

@@ -87,7 +87,7 @@ class Runtime(Scorer):
             bar = tqdm(total=len(texts), desc=doing, **of)
         with nullcontext() if bar is None else bar:
             for batches in blocks:
-                for batch, result in self._results(make, batches):
+                for batch, result in self.results(make, batches):
                     yield batch, result
                     if bar is not None:
                         bar.update(len(batch.text_index))
@@ -106,9 +106,15 @@ class Runtime(Scorer):
         """
         prepared = prefetch(lambda texts: (texts, self._batches(texts, 0, positions)), blocks)
         for texts, batches in prepared:
-            yield texts, self._results(make, batches, advance)
+            yield texts, self.results(make, batches, advance)
 
-    def _results(self, make, batches, advance=None):
+    def results(
+        self,
+        make: Callable[[], BatchFunction],
+        batches: Sequence[Batch],
+        advance: Callable[[float], None] | None = None,
+    ) -> Results:
+        """Yields (batch, result) of batches; arguments as in `run_blocks`."""
         function = make()
 
         def run(batch):

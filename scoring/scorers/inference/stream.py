@@ -34,8 +34,7 @@ class Sentence:
     """A sentence of the stream, the line of its first occurrence from 1, and its score.
 
     The score is a natural log, summed over `num_tokens` tokens; None before it is scored. Of these,
-    `num_unknown` are words that the model does not know. `tokens` are kept if requested. `row` is
-    what a merge of shards writes for it.
+    `num_unknown` are words that the model does not know. `tokens` are kept if requested.
     """
 
     text: str
@@ -44,7 +43,6 @@ class Sentence:
     num_tokens: int = 0
     num_unknown: int = 0
     tokens: TokenScores | None = None
-    row: Any = None
 
 
 @dataclass(slots=True)
@@ -86,7 +84,6 @@ def score_stream(
     total_bytes: int | None = None,
     tokens: bool = False,
     progress: bool = False,
-    score_blocks: Callable[..., Iterator[Any]] | None = None,
 ) -> Iterator[Block]:
     """Scores blocks of sentences.
 
@@ -97,7 +94,6 @@ def score_stream(
         tokens: whether to keep token scores.
         progress: whether to show a progress bar on standard error, in bytes, or in sentences if
             `total_bytes` is None. It assumes the mean speed since the first batch.
-        score_blocks: as the method of `lm`, in its place.
 
     Yields:
         Each block, when its fresh sentences are scored. Equal lines that are not far apart (see
@@ -114,8 +110,7 @@ def score_stream(
             yield [sentence.text for sentence in block.fresh]
 
     with _Bar(total_bytes, progress) as bar:
-        score = score_blocks or lm.score_blocks
-        scored = score(texts(), tokens, lambda share: bar.advance(share, pending[0]))
+        scored = lm.score_blocks(texts(), tokens, lambda share: bar.advance(share, pending[0]))
         while (results := _next(scored, pending, place)) is not None:
             block = pending.popleft()
             _keep(block.fresh, results, tokens)

@@ -35,7 +35,7 @@ def unfinished(output_file: str, run: Mapping[str, Any], resume: bool) -> Iterat
             raise InputError("expected a file, got a link, a folder or a pipe", path)
         found = ResultStore(path).get([_RUN]).get(_RUN)
         if resume and found is not None:
-            check_run(found, run, "an interrupted run", path)
+            _check_run(found, run, path)
         else:
             os.unlink(path)
             rule = "of an interrupted run was replaced; --resume goes on with such a file"
@@ -73,9 +73,9 @@ def _kept(output_file):
     return str(Path(output_file).with_name(f".{Path(output_file).name}.unfinished"))
 
 
-def check_run(header: Mapping[str, Any], run: Mapping[str, Any], what: str, path: str) -> None:
-    """Raises InputError unless a header has all values of a run; `what` is the header's."""
+def _check_run(kept, run, path):
+    """Raises InputError unless a file has all values of this run."""
     for name, value in run.items():
-        if header.get(name) != value:
-            found = f"its {name} is {header.get(name)!r}, expected {value!r}"
-            raise InputError(f"{what} of another run: {found}", path)
+        if kept.get(name) != value:
+            rule = f"its {name} is {kept.get(name)!r}, expected {value!r}"
+            raise InputError(f"an interrupted run of another run: {rule}", path)

@@ -57,19 +57,6 @@ def test_columns_have_numbers_without_a_header_and_words_bits(table):
     ]
 
 
-def test_shards_give_the_table_of_one_run(table):
-    out = table.parent / "out.csv"
-    flags = f"--input_file={table}", "--column=text", "--words", f"--output_file={out}"
-    assert score(*flags).returncode == 0
-    whole = out.read_bytes()
-    out.unlink()
-    for number in (1, 2):
-        assert score(*flags, f"--shard={number}/2").returncode == 0
-    done = score(*flags, "--merge_shards=2")
-    assert done.returncode == 0, done.stderr
-    assert out.read_bytes() == whole
-
-
 def test_bits_are_positive_and_have_other_names():
     done = score("--unit=bits", "--words", "--tokens", "the kat")
     row = json.loads(done.stdout)

@@ -10,7 +10,7 @@ from tests.commands import run_command
 from tta.data.vocabulary.unknown_words import UNSEEN_CHARACTER_PRICE
 from tta.errors import InputError
 from tta.modeling.config.language_model import UNKNOWN_PRICE
-from tta.scoring.server.service import KnownScores
+from tta.scoring.scorers.inference.cache import CachedScorer, MemoryStore
 
 torch = pytest.importorskip("torch", reason="pip install '.[transformers]'")
 transformers = pytest.importorskip("transformers", reason="pip install '.[transformers]'")
@@ -159,7 +159,7 @@ def test_prefixes_and_words_take_the_tokens_of_the_whole_text(write):
     assert found == pytest.approx([values[3:].sum(), lm.score(["a dog"])[0], 0.0])
     groups = lm.group_tokens([["a", "dog", "ran", "the", "cats", "."]], [(list("adrtcs."), values)])
     assert [len(one) for one in groups[0]] == [1, 1, 1, 1, 2, 1]
-    known = KnownScores(lm, {})
+    known = CachedScorer(lm, MemoryStore())
     again = known.group_tokens([["the", "cats"]], lm.score_tokens(["the  cats"]), ["the  cats"])
     assert [len(one) for one in again[0]] == [1, 2]
 

@@ -7,16 +7,17 @@ import pickle
 import sqlite3
 import threading
 
+import numpy as np
 import pytest
 
 from tests.fake_model import FakeModel
 from tta.errors import InputError
 from tta.scoring.scorers.arguments import SentenceError
 from tta.scoring.scorers.inference import cache, store
-from tta.scoring.scorers.inference.cache import with_cache
+from tta.scoring.scorers.inference.cache import CachedScorer, MemoryStore, with_cache
 from tta.scoring.scorers.inference.store import ResultStore
 from tta.scoring.scorers.load import load_scorer
-from tta.scoring.scorers.scorer import Scorer
+from tta.scoring.scorers.scorer import Scorer, TokenScores
 
 TEXTS = ["the cat", "a dog ran", "", "the cat", "dogs"]
 
@@ -85,7 +86,6 @@ def test_sums_and_tokens_and_models_are_apart(path):
     assert tokens(lm, ["the cat"]) == [{"tokens": ["the", "cat"], "log_probabilities": [-1, -1]}]
     assert sums(cached(path, Model("length")), ["the cat"]) == [[-6.0], [2]]
     assert lm.score(["the cat"], "mean").tolist() == [-1.0]
-    assert isinstance(lm, Model)
     assert repr(lm) == "Model('fake')"
 
 
@@ -126,6 +126,51 @@ def test_a_copy_has_the_file_and_weights_are_fixed(path):
         _ = lm.model
     with pytest.raises(InputError, match=r"^model: a model without a signature has no cache$"):
         cached(path, Scorer())
+
+
+class Bar(contextlib.nullcontext):
+    """A progress bar that records its total, whether it is hidden, and its steps."""
+
+    def __init__(self, total, disable, **_):
+        super().__init__(self)
+        self.seen = [total, disable]
+        self.update = self.seen.append
+
+
+@pytest.mark.parametrize("progress", [True, False])
+def test_the_progress_bar_counts_texts(path, monkeypatch, progress):
+    bars = []
+    monkeypatch.setattr(cache, "_PART", 2)
+    monkeypatch.setattr(cache, "tqdm", lambda **given: bars.append(Bar(**given)) or bars[0])
+    cached(path).score_with_counts([*"abcde"], progress)
+    assert bars[0].seen == [5, not progress, 2, 2, 1]
+
+
+def test_all_but_scores_is_the_model_s():
+    """Every public name of a scorer, and what only a kind of model has."""
+    own = {"score", "score_with_counts", "score_tokens", "score_blocks", "score_words"}
+    own |= {"perplexity", "similarity", "similarity_matrix", "model", "no_model", "lacks"}
+    own |= {"check_log_probabilities", "check_perplexity", "choose_representation"}
+    own |= {"choose_comparison", "settings", "notes"}
+    model = Model()
+    lm = CachedScorer(model, MemoryStore())
+    for name in {one for one in dir(Scorer) if one[0] != "_"} - own:
+        setattr(model, name, value := f"of the model: {name}")
+        assert getattr(lm, name) == value, name
+    model.notes = ("of the model",)
+    assert (lm.notes, lm.settings) == (model.notes, model.settings)
+    model.only_of_its_kind = 3
+    assert lm.only_of_its_kind == 3
+    assert not hasattr(lm, "no_such_name")
+
+
+def test_token_scores_that_are_known_add_up_to_the_score():
+    lm = CachedScorer(model := Model(), MemoryStore(), adds_up=True)
+    lm.remember({"the cat": TokenScores(["the", "cat"], np.array([-4.0, -5.0]))})
+    for _ in range(2):
+        assert sums(lm, ["the cat", "a dog"]) == [[-9.0, -2.0], [2, 2]]
+        assert [len(one["tokens"]) for one in tokens(lm, ["a dog", "the cat"])] == [2, 2]
+    assert model.encoded == ["a dog"]
 
 
 def other_program(path):
@@ -198,7 +243,7 @@ def test_readers_do_not_wait_for_a_writer_and_a_writer_waits(path, monkeypatch):
     writer = sqlite3.connect(path, check_same_thread=False)
     writer.execute("BEGIN IMMEDIATE")
     monkeypatch.setattr(store, "_PATIENCE", 0.1)
-    assert lm._store.get([]) == {}
+    assert lm.store.get([]) == {}
     assert sums(lm, ["the cat"]) == [[-2.0], [2]], "nothing is written"
     with pytest.raises(InputError, match="database is locked"):
         sums(lm, ["new"])
