@@ -188,7 +188,7 @@ def _parts(table):
         yield table
 
 
-def _num_bytes(values):
+def _num_bytes(values: Any) -> int:
     """The bytes of a table or an array, with the strings of dictionaries as often as they occur."""
     from pyarrow import BaseExtensionType, ListArray, Table, compute, types
 
