@@ -43,7 +43,7 @@ PROBE = ["scikit-learn>=1.6"]
 CLASSIFY = [*TRAIN, "scikit-learn>=1.6"]
 COMPLETION = ["shtab>=1.7"]
 HUB = ["huggingface-hub>=0.30"]
-SERVE = ["fastapi>=0.115", "uvicorn[standard]>=0.30", "prometheus-client>=0.23"]
+SERVE = ["fastapi>=0.115", "uvicorn[standard]>=0.30", "prometheus-client>=0.23.1"]
 PARQUET = ["pyarrow>=15"]
 VECTORS = ["gensim>=4.4"]  # wheels for each Python; NumPy and SciPy are its only large needs
 TEST = ["pytest>=8", "pytest-xdist>=3.6", "hypothesis>=6.100", "jiwer>=3.1", "setuptools>=70.1"]

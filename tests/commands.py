@@ -19,6 +19,7 @@ from absl import app, flags
 
 import tta
 from tests import fake_model
+from tta.atomic import TERMINATING
 from tta.commands import COMMANDS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -60,7 +61,8 @@ def run_command(name, *arguments, stdin=b"", text=True):
     `stdin` are the bytes of its standard input. Without `text`, the outputs are bytes.
     """
     app.define_help_flags()  # which absl does only once
-    handler, main = signal.getsignal(signal.SIGTERM), sys.modules["__main__"]
+    handlers = {number: signal.getsignal(number) for number in TERMINATING}
+    main = sys.modules["__main__"]
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
 
     def ended(status):
@@ -84,7 +86,8 @@ def run_command(name, *arguments, stdin=b"", text=True):
         except SystemExit as end:
             return ended(end.code or 0)
         finally:
-            signal.signal(signal.SIGTERM, handler)
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
             flags.FLAGS.unparse_flags()
             for flag in list(flags.FLAGS.flags_by_module_dict().get("tta.cli", [])):
                 delattr(flags.FLAGS, flag.name)

@@ -320,22 +320,55 @@ def test_without_locks_two_writers_do_not_mix(tmp_path, monkeypatch):
     assert names(tmp_path) == ["a"]
 
 
-def test_sigterm_ends_a_command_with_one_line_and_leaves_nothing(tmp_path):
-    code = f"""
+SIGNALLED = """
 import os, signal
 from tta import cli
 from tta.data.text.files import open_output
 
+{before}
+
 def main():
-    with open_output({str(tmp_path / "a")!r}) as file:
-        file.write("half")
-        os.kill(os.getpid(), signal.SIGTERM)
+    with open_output({path!r}) as file:
+        file.write("whole")
+        os.kill(os.getpid(), signal.{name})
 
 cli.run(main)
 """
-    ended = python(code)
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_a_signal_ends_a_command_with_one_line_and_leaves_nothing(tmp_path, name):
+    ended = python(SIGNALLED.format(path=str(tmp_path / "a"), name=name, before=""))
     assert (ended.returncode, ended.stderr) == (143, "error: terminated\n")
     assert names(tmp_path) == []
+
+
+def test_nohup_goes_on_ignoring_hang_ups(tmp_path):
+    before = "signal.signal(signal.SIGHUP, signal.SIG_IGN)"
+    ended = python(SIGNALLED.format(path=str(tmp_path / "a"), name="SIGHUP", before=before))
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert (tmp_path / "a").read_text() == "whole"
+
+
+def test_hang_ups_that_come_twice_or_at_the_end_leave_nothing(tmp_path):
+    """The shell and the system send one each; a terminal that is closed cannot be written to."""
+    code = SIGNALLED.format(path=str(tmp_path / "a"), name="SIGHUP", before=TWICE)
+    ended = python(code)
+    assert (ended.returncode, ended.stderr) == (143, "")
+    assert names(tmp_path) == []
+
+
+TWICE = """
+import pathlib, sys
+unlink = pathlib.Path.unlink
+
+def hung_up(path, **options):
+    os.kill(os.getpid(), signal.SIGHUP)
+    unlink(path, **options)
+
+pathlib.Path.unlink = hung_up
+sys.stderr = open("/dev/full", "w")
+"""
 
 
 def test_locks_and_unfinished_files_are_not_names_of_a_folder(tmp_path):

@@ -25,6 +25,10 @@ from tta.errors import InputError
 
 LOCK_FILE = ".tta.lock"
 
+# The signals that end a command. SIGHUP comes when the terminal is closed; Windows has none.
+HANG_UP: int | None = getattr(signal, "SIGHUP", None)
+TERMINATING: tuple[int, ...] = tuple(filter(None, (signal.SIGTERM, HANG_UP)))
+
 # Errors of file systems without locks, such as some network ones. There, a second process is not
 # refused; of two writers of one file, the first fails at its end.
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
@@ -125,14 +129,14 @@ def whole_folder(path: Path | str, check: Callable[[], None]) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Delays Ctrl-C and SIGTERM to the end of the `with` block."""
+    """Delays Ctrl-C, SIGTERM and SIGHUP to the end of the `with` block."""
     if threading.current_thread() is not threading.main_thread():  # which gets all signals
         yield
         return
     waiting: list[int] = []
     former = {
         number: signal.signal(number, lambda number, _: waiting.append(number))
-        for number in (signal.SIGINT, signal.SIGTERM)
+        for number in (signal.SIGINT, *TERMINATING)
     }
     try:
         yield
@@ -141,6 +145,19 @@ def uninterrupted() -> Iterator[None]:
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
         for number in waiting[:1]:
             signal.raise_signal(number)
+
+
+def handle_termination(handler: Callable[..., Any]) -> None:
+    """Makes a function the handler of SIGTERM and SIGHUP. `nohup` ignores SIGHUP: it stays so."""
+    for number in TERMINATING:
+        if number != HANG_UP or signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, handler)
+
+
+def ignore_hang_up() -> None:
+    """Ignores SIGHUP from now on: a shell and the system may both send one."""
+    if HANG_UP is not None:
+        signal.signal(HANG_UP, signal.SIG_IGN)
 
 
 class Together(contextlib.ExitStack):

@@ -17,9 +17,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tta import settings
 from tta.atomic import naming, whole_file
 from tta.data.text.parquet import SUFFIX, ParquetWriter, is_parquet
+from tta.data.text.unpacking import check_unpacked
 from tta.errors import InputError
 from tta.standard_streams import use_utf8
 
@@ -47,9 +47,6 @@ _PACKERS: dict[str, Callable[..., Any]] = {
     ".xz": partial(lzma.LZMAFile, mode="wb"),
     ".bz2": partial(bz2.BZ2File, mode="wb"),
 }
-# Bytes that any archive may unpack to; a large archive may unpack to more. Each line counts as
-# further bytes, because blank lines take time, too.
-MAX_UNPACKED, LINE_BYTES = 1 << 25, 64
 _PIPES_CAN_BE_ASKED = os.name != "nt"  # `select` of Windows takes only sockets
 _NO_PACKERS = (".zst", ".zip", ".lz4", ".7z")
 _BROKEN_ARCHIVE = (lzma.LZMAError, zlib.error, EOFError)
@@ -69,8 +66,7 @@ def open_input(path: Path | str, opener: Callable[..., Any] = open) -> Iterator[
 
     Raises:
         InputError: the file is missing, a folder, unreadable, a broken archive, or compressed in
-            another way; or it unpacks to more than `MAX_UNPACKED` bytes and
-            `tta.settings.Limits.max_unpack_ratio` times its size.
+            another way; or it unpacks to too much, see `tta.data.text.unpacking`.
     """
     shown = shown_path(path)
     if opener is open and _is_pipe(path):
@@ -152,11 +148,7 @@ class _Unpacked(io.RawIOBase):
     def _check(self, found):
         self._size += len(found)
         self._lines += found.count(b"\n")
-        is_large = self._size + LINE_BYTES * self._lines > MAX_UNPACKED
-        ratio = settings.limits.max_unpack_ratio
-        if is_large and self._size > ratio * self._packed_size:
-            rule = f"unpacks to more than {ratio} times its size"
-            raise InputError(f"{rule}; unpack it, or raise --max_unpack_ratio", self._shown)
+        check_unpacked(self._size, self._packed_size, self._shown, self._lines)
 
 
 def open_pipe(path: Path | str, mode: str = "rb") -> Any:

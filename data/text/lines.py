@@ -13,7 +13,13 @@ from typing import Any
 
 from tta.data.text.encodings import check_first_line, check_line
 from tta.data.text.files import STANDARD_STREAM, PipeReader, open_input, open_pipe, shown_path
-from tta.data.text.parquet import ParquetFiles, is_parquet, json_lines, parquet_files
+from tta.data.text.parquet import (
+    ParquetFiles,
+    is_parquet,
+    json_lines,
+    parquet_files,
+    values_of,
+)
 from tta.data.text.progress import tqdm
 from tta.data.text.tables import column_cells, delimiter_of
 from tta.errors import InputError
@@ -50,7 +56,7 @@ def iter_lines(
             line ends, or has a line longer than `max_bytes`. Errors name the line.
     """
     if is_parquet(str(path)):
-        yield from json_lines(str(path))
+        yield from json_lines(str(path), max_bytes)
         return
     with open_input(path) as stream:
         yield from _decoded(stream, shown_path(path), max_bytes, strip, may_be_empty)
@@ -267,7 +273,8 @@ class ParquetReader(TextReader):
     """A `TextReader` of a column of Parquet files, whose lines are rows.
 
     Raises:
-        InputError: as `ParquetFiles`, there is no such column of strings, or one is null.
+        InputError: as `ParquetFiles` and `values_of`; there is no such column of strings, one is
+            null, or longer than a line may be.
     """
 
     def __init__(self, paths: Iterable[str], column: str | None):
@@ -285,10 +292,14 @@ class ParquetReader(TextReader):
             if path != last:
                 self._places.append((number + 1, path, -number))
                 first, last = number, path
-            for text in batch.column(0).to_pylist():
+            texts = values_of(batch.column(0), self._column, path, number - first + 1)
+            for text in texts:
                 number += 1
                 if text is None:
                     raise InputError(f"column {self._column!r} is null", path, number - first)
+                if len(text.encode()) > MAX_LINE_BYTES:
+                    rule = f"a text is longer than {MAX_LINE_BYTES:,} bytes"
+                    raise InputError(rule, path, number - first)
                 yield text
             self._finished_bytes += (sizes[path] or 0) * len(batch) // max(rows, 1)
 

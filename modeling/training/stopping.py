@@ -1,4 +1,4 @@
-"""SIGTERM and Ctrl-C as requests to stop after the current step."""
+"""SIGTERM, SIGHUP and Ctrl-C as requests to stop after the current step."""
 
 import contextlib
 import os
@@ -6,19 +6,24 @@ import signal
 import threading
 from collections.abc import Iterator
 
+from tta.atomic import TERMINATING
+
 
 class StopRequest:
     """Whether this process was asked to stop.
 
     Attributes:
-        signal: the number of the signal, SIGTERM or SIGINT; 0 if none came.
+        signal: the number of the signal, SIGTERM, SIGHUP or SIGINT; 0 if none came.
     """
 
     signal = 0
 
     @contextlib.contextmanager
     def watched(self) -> Iterator[None]:
-        """Makes SIGTERM and the first Ctrl-C requests to stop. Ignored signals stay ignored."""
+        """Makes SIGTERM, SIGHUP and the first Ctrl-C requests to stop.
+
+        Ignored signals stay ignored.
+        """
         if threading.current_thread() is not threading.main_thread():
             yield  # Python delivers signals to the main thread alone.
             return
@@ -32,7 +37,8 @@ class StopRequest:
                     # Not `print`, which fails if the signal comes while it is printing.
                     os.write(2, b"\nstopping after this step; Ctrl-C again stops at once\n")
 
-        previous = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+        numbers = (signal.SIGINT, *TERMINATING)
+        previous = {number: signal.getsignal(number) for number in numbers}
         try:
             for number, handler in previous.items():
                 if handler is not signal.SIG_IGN:

@@ -163,7 +163,9 @@ class ScoreOptions(EncodeOptions):
     cache: str | None = setting(
         None,
         "File that keeps the scores of texts, by model, options and text: what is in it is not "
-        "scored again. It is SQLite, and is made if it is not there; one process at a time writes.",
+        "scored again. It is SQLite, and is made if it is not there; one process at a time writes. "
+        "Texts are scored in other batches than without it, which moves a score by rounding, by "
+        "2e-5 or so.",
     )
 
 

@@ -4,8 +4,11 @@ import os
 from dataclasses import dataclass
 
 from tta.choices import AccessLog, Normalizer
+from tta.errors import InputError
 from tta.scoring.reranking.config import RescoreConfig
 from tta.settings import MODEL, setting
+
+BLANKS = " \t\r\n"  # which HTTP drops at the ends of a header, and shells and files add
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +69,18 @@ class ServerConfig(RescoreConfig):
         1,
     )
 
+    def __post_init__(self):
+        super().__post_init__()
+        key = self._stated_key()
+        if key and not key.strip(BLANKS):
+            raise InputError("the key of --api_key or $TTA_API_KEY is blank")
+        if not key.strip(BLANKS).isprintable():
+            raise InputError("the key of --api_key or $TTA_API_KEY has control characters")
+
     @property
     def key(self) -> str:
-        """The key that requests need; "" for none."""
+        """The key that requests need, without white space at its ends; "" for none."""
+        return self._stated_key().strip(BLANKS)
+
+    def _stated_key(self) -> str:
         return self.api_key or os.environ.get("TTA_API_KEY", "")

@@ -19,7 +19,7 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from tta.scoring.server.config import ServerConfig
+from tta.scoring.server.config import BLANKS, ServerConfig
 from tta.scoring.server.forms import problem
 from tta.scoring.server.meters import Answered
 
@@ -52,6 +52,7 @@ class Guard:
 
     def __init__(self, app: ASGIApp, config: ServerConfig, observe: Callable[[Answered], None]):
         self._app, self._config, self._observe = app, config, observe
+        self._key = config.key.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """An ASGI call."""
@@ -111,10 +112,10 @@ class Guard:
         host = ",".join(headers.getlist("host")).strip()
         if not is_own(host, config.host, config.allowed_hosts):
             return 403, "unknown Host: use the address that the command prints, or --allowed_hosts"
-        if config.key and scope["path"] not in _OPEN:
+        if self._key and scope["path"] not in _OPEN:
             kind, _, key = headers.get("authorization", "").partition(" ")
-            own = hmac.compare_digest(key.strip().encode("latin-1"), config.key.encode())
-            if kind.lower() != "bearer" or not own:
+            is_right = hmac.compare_digest(key.strip(BLANKS).encode("latin-1"), self._key)
+            if kind.lower() != "bearer" or not is_right:
                 return 401, "expected the header Authorization: Bearer KEY, with this service's key"
         if scope["method"] != "POST":
             return None

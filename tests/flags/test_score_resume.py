@@ -3,6 +3,7 @@
 import os
 import random
 import signal
+import sqlite3
 import subprocess
 import sys
 
@@ -241,6 +242,21 @@ def test_a_wrong_input_leaves_nothing_and_a_full_disk_what_is_done(folder, monke
     done = score()
     assert (done.returncode, done.stderr) == (1, "error: out: No space left on device\n")
     assert sorted(os.listdir(folder)) == [KEPT, "in"]
+
+
+def test_a_full_disk_at_the_begin_leaves_nothing_and_names_the_output(folder, monkeypatch):
+    connect = sqlite3.connect
+
+    def full(*arguments, **options):
+        database = connect(*arguments, **options)
+        database.execute("PRAGMA max_page_count = 1")
+        return database
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sqlite3, "connect", full)
+        done = score()
+    assert (done.returncode, done.stderr) == (1, "error: out: No space left on device\n")
+    assert os.listdir(folder) == ["in"]
 
 
 def test_sigterm_names_it_too(folder, monkeypatch):

@@ -2,7 +2,6 @@
 
 import errno
 import os
-import signal
 import sys
 import typing
 from collections.abc import Callable, Mapping
@@ -13,6 +12,7 @@ from absl import app, flags
 
 import tta
 from tta import settings
+from tta.atomic import handle_termination, ignore_hang_up
 from tta.cli.flag_files import GivenTwiceError, parse_flags
 from tta.errors import InputError, install
 from tta.help import answer, help_text
@@ -62,8 +62,8 @@ def run(
     """Turns flags into configs, calls `main` with them and exits.
 
     The exit status is 0 (done), 1 (failed), 2 (wrong flags), 130 (Ctrl-C), 141 (the reader of the
-    output has closed it) or 143 (SIGTERM). Both signals end a command in the same way: unfinished
-    files are removed, or named.
+    output has closed it) or 143 (SIGTERM, or SIGHUP of a terminal that was closed). Ctrl-C and
+    these signals end a command in the same way: unfinished files are removed, or named.
 
     Args:
         main: called with one instance of each config. The docstring of its module, which says what
@@ -200,21 +200,21 @@ def show(text: str) -> typing.NoReturn:
     try:
         print(text, end="", flush=True)
     except BrokenPipeError:
-        _drop_output()
+        _drop_output(sys.stdout)
     except OSError as error:
-        _drop_output()
+        _drop_output(sys.stdout)
         _stop(f"standard output: {error.strerror}", FAILED)
     sys.exit(0)
 
 
-def _drop_output():
+def _drop_output(stream):
     """Drops output that cannot be written, which Python would report again when it exits."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _guarded(main: Callable[[], None]) -> None:
     quiet_tensorflow()
-    signal.signal(signal.SIGTERM, _terminate)
+    handle_termination(_terminate)
     if sys.stdout is None:
         _stop("standard output is closed", FAILED)
     try:
@@ -228,7 +228,7 @@ def _guarded(main: Callable[[], None]) -> None:
             raise
         _stop(f"this needs {package}, which is not installed: {install()}", FAILED)
     except BrokenPipeError:  # the reader of our output has closed it
-        _drop_output()
+        _drop_output(sys.stdout)
         sys.exit(CLOSED_PIPE)
     except UnicodeEncodeError as error:
         character = ascii(error.object[error.start])
@@ -247,10 +247,11 @@ def _guarded(main: Callable[[], None]) -> None:
 
 
 class _Terminated(BaseException):
-    """Raised on SIGTERM; only `_guarded` catches it."""
+    """Raised on SIGTERM and SIGHUP; only `_guarded` catches it."""
 
 
 def _terminate(*_):
+    ignore_hang_up()
     raise _Terminated
 
 
@@ -260,5 +261,8 @@ def wrong_usage(message: object) -> typing.NoReturn:
 
 
 def _stop(message: object, status: int) -> typing.NoReturn:
-    print(f"error: {message}", file=sys.stderr)
+    try:
+        print(f"error: {message}", file=sys.stderr, flush=True)
+    except OSError:  # of a terminal that was closed
+        _drop_output(sys.stderr)
     sys.exit(status)

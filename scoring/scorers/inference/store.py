@@ -5,7 +5,9 @@ also after a kill or a power cut.
 """
 
 import contextlib
+import errno
 import json
+import os
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,6 +17,10 @@ from typing import Any
 from tta.errors import InputError
 
 _TABLE = "tta_results"
+# SQLite's words for errors of the disk (sqlite3.Error has numbers from Python 3.11 on), and what
+# Python's module raises for a damaged file besides: its messages quote bytes that are not UTF-8.
+_OF_DISK = {"database or disk is full": errno.ENOSPC, "disk I/O error": errno.EIO}
+_ERRORS = (sqlite3.Error, UnicodeError, OverflowError, SystemError)
 _PATIENCE = 60.0  # seconds that a process waits for the one that writes
 
 
@@ -23,13 +29,19 @@ class ResultStore:
 
     It can be pickled, and shared by threads and processes.
 
+    Args:
+        path: the file.
+        shown: the file that errors of the disk name. Default: the same.
+
     Raises:
         InputError: the file cannot be read or written, is damaged, or is no such file; each method
             raises it, too. Its `path` is the file.
+        OSError: the disk is full or fails. Its `filename` is `shown`.
     """
 
-    def __init__(self, path: Path | str):
+    def __init__(self, path: Path | str, shown: Path | str | None = None):
         self.path = str(path)
+        self._shown = self.path if shown is None else str(shown)
         with self._database() as database:
             own = f"name = '{_TABLE}' OR name LIKE 'sqlite_%'"  # SQLite's, such as of ANALYZE
             if any(database.execute(f"SELECT name FROM sqlite_master WHERE NOT ({own})")):
@@ -67,7 +79,9 @@ class ResultStore:
             made = sqlite3.connect(self.path, timeout=_PATIENCE)
             with contextlib.closing(made) as database, database:
                 yield database
-        except sqlite3.Error as error:
+        except _ERRORS as error:
+            if number := _OF_DISK.get(str(error)):
+                raise OSError(number, os.strerror(number), self._shown) from None
             raise InputError(f"SQLite cannot read or write it: {error}", self.path) from None
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from tta.atomic import naming
 from tta.errors import InputError
 from tta.scoring.scorers.inference.store import ResultStore
 
@@ -28,30 +29,35 @@ def unfinished(output_file: str, run: Mapping[str, Any], resume: bool) -> Iterat
 
     Raises:
         InputError: what is there is not such a file, or is of another run.
+        OSError: the disk is full. The error names the output.
     """
-    path = _kept(output_file)
+    path, is_empty = _kept(output_file), True
     if os.path.lexists(path):
         if not stat.S_ISREG(os.lstat(path).st_mode):
             raise InputError("expected a file, got a link, a folder or a pipe", path)
         found = ResultStore(path).get([_RUN]).get(_RUN)
         if resume and found is not None:
             _check_run(found, run, path)
+            is_empty = False
         else:
             os.unlink(path)
             rule = "of an interrupted run was replaced; --resume goes on with such a file"
             print(f"note: {path} {rule}", file=sys.stderr)
-    # Private, as an output that it becomes may be.
-    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-    store, is_done = ResultStore(path), True
+    is_done = True
     try:
+        with naming(output_file):  # Private, as an output that it becomes may be.
+            os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+        store = ResultStore(path, shown=output_file)
         store.put({_RUN: run})
+        is_empty = False
         yield store
     except BaseException as error:
-        is_done = isinstance(error, InputError) and error.path != path
+        is_done = isinstance(error, OSError) and is_empty
+        is_done = is_done or (isinstance(error, InputError) and error.path != path)
         raise
     finally:
         if is_done:
-            os.unlink(path)
+            Path(path).unlink(missing_ok=True)
 
 
 @contextlib.contextmanager

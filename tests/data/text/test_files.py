@@ -15,14 +15,13 @@ import pytest
 
 from tta import settings
 from tta.data.text.files import (
-    LINE_BYTES,
-    MAX_UNPACKED,
     XZ_MEMORY,
     open_input,
     open_output,
     withdrawn,
 )
 from tta.data.text.lines import TextReader
+from tta.data.text.unpacking import LINE_BYTES, MAX_UNPACKED
 from tta.errors import InputError
 
 
@@ -213,7 +212,7 @@ def test_an_archive_that_unpacks_to_much_is_refused(tmp_path, pack, text, monkey
 
 
 def test_an_archive_of_usual_text_may_have_any_size(tmp_path, monkeypatch):
-    monkeypatch.setattr("tta.data.text.files.MAX_UNPACKED", 0)
+    monkeypatch.setattr("tta.data.text.unpacking.MAX_UNPACKED", 0)
     path, text = tmp_path / "a.gz", os.urandom(400_000).hex().encode() + b"\n" * 40_000
     path.write_bytes(gzip.compress(text) + gzip.compress(text * 2))
     with open_input(path) as stream:

@@ -3,13 +3,18 @@
 import datetime
 import json
 import os
+import random
+import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from tests.commands import run_command, run_with_fake_model
 from tta.data.text import parquet
 from tta.data.text.files import open_output
+from tta.data.text.lines import ParquetReader, iter_lines
+from tta.errors import InputError
 from tta.scoring.scorers.arguments import as_texts
 
 pa = pytest.importorskip("pyarrow")
@@ -90,6 +95,118 @@ def test_a_wrong_column_is_one_line(folder, columns, flags, message):
     assert len(lines) == 1
     assert lines[0].startswith(f"error: {message}")
     assert os.listdir(folder) == ["in.parquet"]
+
+
+def integers(kind, *values):
+    """Numbers that are dates or times, which pyarrow does not check."""
+    return pa.array(values, pa.int32() if kind.bit_width == 32 else pa.int64()).view(kind)
+
+
+NOT_UTF8 = pa.array([b"ok", b"\xff\xfe"]).view(pa.string())
+STARTS, BIG = pa.array([0, 1, 2], pa.int32()), 1 << 62
+TWICE = pa.StructArray.from_arrays([pa.array([1, 2])] * 2, ["a", "a"])
+# What Python cannot hold: (a column x, the row that the error names)
+STRANGE = [
+    (NOT_UTF8, 2),
+    (NOT_UTF8.dictionary_encode(), 2),
+    (pa.ListArray.from_arrays(STARTS, NOT_UTF8), 2),
+    (pa.StructArray.from_arrays([NOT_UTF8], ["a"]), 2),
+    (pa.MapArray.from_arrays(STARTS, NOT_UTF8, pa.array([1, 2])), 2),
+    (pa.ListArray.from_arrays(STARTS, TWICE), 1),
+    (TWICE, 1),
+    (integers(pa.timestamp("ms"), 1, BIG), 2),
+    (integers(pa.timestamp("us"), 1, -BIG), 2),
+    (integers(pa.timestamp("us", "Mars/Base"), 1, 2), 1),
+    (integers(pa.date32(), 1, 2**31 - 1), 2),
+    (integers(pa.duration("s"), 1, BIG), 2),
+    (integers(pa.time64("us"), 1, BIG), 2),
+]
+
+
+@pytest.mark.parametrize(("column", "row"), STRANGE, ids=lambda x: str(getattr(x, "type", x)))
+def test_a_value_that_python_cannot_hold_is_one_line_or_copied(folder, column, row):
+    write(folder / "in.parquet", ["a", "b"], x=column)
+    place = f"in.parquet:{row}: column 'x': a "
+    with pytest.raises(InputError, match=f"{place}.* that Python cannot hold: "):
+        list(iter_lines("in.parquet"))
+    done = score("--input_file=in.parquet", "--column=text", "--output_file=out.parquet")
+    assert done.returncode == 0, done.stderr
+    assert (
+        pq.read_table("out.parquet")["x"]
+        .combine_chunks()
+        .equals(pa.chunked_array([column]).combine_chunks())
+    )
+
+
+@pytest.mark.parametrize("column", ["strange", {"strange": 1}], ids=["column", "struct"])
+def test_a_name_that_is_not_utf8_is_one_line(folder, column):
+    columns = {column: [1, 2]} if isinstance(column, str) else {"x": [column, column]}
+    write(folder / "in.parquet", ["a", "b"], **columns)
+    content = (folder / "in.parquet").read_bytes().replace(b"strange", b"\xfftrange")
+    (folder / "in.parquet").write_bytes(content)
+    done = score("--input_file=in.parquet", "--column=text", "--output_file=out.parquet")
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert "in.parquet: a Parquet file that pyarrow cannot read: 'utf-8' codec" in done.stderr
+
+
+LETTERS = "".join(random.Random(1).choices("abcdefgh", k=300_000))  # which are not packed well
+
+
+def repeated(count, *before):
+    """The texts before, and then LETTERS as often, in a dictionary."""
+    places = [*range(len(before)), *[len(before)] * count]
+    return pa.DictionaryArray.from_arrays(pa.array(places, pa.int32()), [*before, LETTERS])
+
+
+def one_each(values):
+    return pa.ListArray.from_arrays(pa.array(range(len(values) + 1), pa.int32()), values)
+
+
+ZEROS = pa.array(np.zeros(40_000_000, np.int8))
+LARGE_LISTS = pa.array([0, 1, 20_000_000, 40_000_000], pa.int32())
+DELTA = {"use_dictionary": False, "column_encoding": {"text": "DELTA_BYTE_ARRAY"}}
+# Files of 200 kB or less: (their columns, options of their writer)
+LARGE = {
+    "a text in each row": ({"text": repeated(12_000)}, {}),
+    "after short texts": ({"text": repeated(12_000, *map(str, range(4_000)))}, {}),
+    "in lists": ({"text": one_each(repeated(12_000))}, {}),
+    "in structs": ({"text": pa.StructArray.from_arrays([repeated(12_000)], ["a"])}, {}),
+    "as starts of others": ({"text": pa.array([LETTERS] * 300)}, DELTA),
+    "numbers of lists": ({"text": pa.ListArray.from_arrays(LARGE_LISTS, ZEROS)}, {}),
+    "one text": ({"text": ["a" * 40_000_000]}, {}),
+    "null": ({"text": pa.nulls(10_000_000)}, {}),
+}  # fmt: skip
+
+
+READ_ALL = """
+import sys, pyarrow
+from tta.data.text.parquet import ParquetFiles
+for path in sys.argv[1:]:
+    try:
+        print(path, sum(len(table) for _, _, table in ParquetFiles([path]).batches()))
+    except ValueError as error:
+        print(error)
+print(pyarrow.default_memory_pool().max_memory())
+"""
+
+
+def test_a_small_file_takes_little_memory_and_is_refused(folder):
+    for name, (columns, options) in LARGE.items():
+        pq.write_table(pa.table(columns), name, compression="zstd", **options)
+        assert os.path.getsize(name) < 250_000
+    done = subprocess.run([sys.executable, "-c", READ_ALL, *LARGE], text=True, capture_output=True)
+    *errors, most = done.stdout.splitlines()
+    rule = "unpacks to more than 50 times its size; unpack it, or raise --max_unpack_ratio"
+    assert errors == [f"{name}: {rule}" for name in LARGE]
+    assert int(most) < 150_000_000
+
+
+def test_a_long_row_is_refused_as_a_long_line_is(folder):
+    write(folder / "in.parquet", ["a", LETTERS * 4])
+    with pytest.raises(InputError, match=r"in\.parquet:2: a row is longer than 1,048,576 bytes"):
+        list(iter_lines("in.parquet"))
+    with pytest.raises(InputError, match=r"in\.parquet:2: a text is longer than 1,048,576 bytes"):
+        list(ParquetReader(["in.parquet"], "text"))
 
 
 GROUPS = ["--tokens", "--words"], ["--perplexity"]

@@ -4,6 +4,7 @@ import contextlib
 import itertools
 import os
 import pickle
+import random
 import sqlite3
 import threading
 
@@ -226,6 +227,36 @@ def test_standard_output_is_no_cache(path, monkeypatch):
     with pytest.raises(InputError, match=r"-: the cache must be a file, not standard output"):
         load_scorer("small", cache="-")
     assert not list(path.parent.iterdir())
+
+
+def test_flipped_bytes_are_one_line_and_no_wrong_score(path):
+    """Also in the names of SQLite's own table, which its messages quote."""
+    expected, content = (
+        dict(zip(MANY, sums(Model(), MANY)[0], strict=True)),
+        filled(path).read_bytes(),
+    )
+    schema, rng = content.index(b"CREATE TABLE"), random.Random(1)
+    places = [*range(schema - 60, schema + 120), *rng.choices(range(len(content)), k=200)]
+    for place in places:
+        path.write_bytes(content[:place] + b"\xff" + content[place + 1 :])
+        with contextlib.suppress(InputError):
+            assert dict(zip(MANY, sums(cached(path), MANY)[0], strict=True)) == expected, place
+
+
+@pytest.mark.parametrize(("shown", "named"), [(None, "cache"), ("out", "out")])
+def test_a_full_disk_is_one_line_with_the_users_file(path, monkeypatch, shown, named):
+    found = ResultStore(path, shown and path.with_name(shown))
+    connect = sqlite3.connect
+
+    def full(*arguments, **options):
+        database = connect(*arguments, **options)
+        database.execute("PRAGMA max_page_count = 2")
+        return database
+
+    monkeypatch.setattr(sqlite3, "connect", full)
+    with pytest.raises(OSError, match="No space left on device") as raised:
+        found.put({str(number): "a" * 1000 for number in range(100)})
+    assert raised.value.filename == str(path.with_name(named))
 
 
 @pytest.mark.parametrize("statement", ["ANALYZE", "VACUUM", "PRAGMA journal_mode = WAL"])
