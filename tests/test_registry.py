@@ -106,8 +106,8 @@ def test_tables_are_read_only_where_a_name_is_not_ours(monkeypatch):
     for ask in (lambda: list(ours), lambda: "b" in ours, lambda: len(ours)):
         with pytest.raises(AssertionError, match=r"^read$"):
             ask()
-    closed = Registry("metric", {"a": 1})  # which is not among PARTS
-    assert ("metric" not in PARTS, list(closed), "b" in closed) == (True, ["a"], False)
+    closed = Registry("colour", {"a": 1})  # which is not among PARTS
+    assert ("colour" not in PARTS, list(closed), "b" in closed) == (True, ["a"], False)
 
 
 @pytest.mark.parametrize(

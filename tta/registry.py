@@ -17,7 +17,7 @@ from tta.errors import InputError, shown
 
 GROUP = "tta.plugins"
 PARTS = ("model_type", "output_layer", "objective", "kind of model", "format", "list feature")
-PARTS += ("token feature", "held-out measure", "sampling", "export", "command")
+PARTS += ("metric", "token feature", "held-out measure", "sampling", "export", "command")
 OWN = "tta-lm"  # the distribution that brings this package and papers/
 _PLACE = re.compile(r"\w+(\.\w+)*(:\w+)?")
 

@@ -61,7 +61,7 @@ class RescoreConfig(Config):
     rescore_share: float = setting(
         0.02,
         "It scores hypotheses whose posterior is at least this share of the highest in their list, "
-        "and at least three.",
+        "and at least three, unless rescore_best is lower.",
         0,
         1,
     )
