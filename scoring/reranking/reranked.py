@@ -27,7 +27,7 @@ class RerankedList:
         indices: n int, the position of each text in the original list, from 0.
         weights: the weights of the combined scores.
         posteriors: n float, the probability of each text, 0 to 1; None for the decision `max`.
-            Equal texts of a list have one each, and the loss between them is 0, so that they add up.
+            Equal texts have one each, and the loss between them is 0, so that they add up.
         expected_losses: n float, lowest first: word errors, or 1 - chrF; None for `max`.
         lm_scores: n float, the model's scores; of several, the mixture's; None without a model.
         rescored: n bool, whether the second model of `tta.Levels` scored the text; None for others.
