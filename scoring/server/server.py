@@ -119,7 +119,7 @@ class _Workers(Multiprocess):
 
     def init_processes(self) -> None:
         super().init_processes()
-        if all(one.wait_until_ready(600, self.should_exit) for one in self.processes):
+        if all(process.wait_until_ready(600, self.should_exit) for process in self.processes):
             self._on_start()
 
 
@@ -220,7 +220,10 @@ class Bounded(HttpToolsProtocol):
         super().pause_writing()
         self.unread = self.loop.call_later(self.config.timeout, self._cut)
         self._slow.append(self)
-        while sum(one.transport.get_write_buffer_size() for one in self._slow) > MAX_UNREAD_BYTES:
+        while (
+            sum(connection.transport.get_write_buffer_size() for connection in self._slow)
+            > MAX_UNREAD_BYTES
+        ):
             self._slow[0]._cut()
 
     def _cut(self):
