@@ -72,10 +72,10 @@ def decide(lists: ScoredLists, weights: RerankWeights) -> Decision:
     decision = _decide(lists, weights)
     if not (weights.bonus_is_guessed and weights.length_bonus):
         return decision
-    plain = _decide(lists, replace(weights, length_bonus=0.0))
-    rows, before, after = np.arange(len(lists.nbest)), plain.picks, decision.picks
-    both = lists.first_pass, plain.lm_scores
-    worse = np.all([one[rows, before] > one[rows, after] for one in both], axis=0)
+    without_bonus = _decide(lists, replace(weights, length_bonus=0.0))
+    rows, before, after = np.arange(len(lists.nbest)), without_bonus.picks, decision.picks
+    both = lists.first_pass, without_bonus.lm_scores
+    worse = np.all([scores[rows, before] > scores[rows, after] for scores in both], axis=0)
     paid = replace(lists, num_words=np.where(worse[:, None], 0, lists.num_words))
     return replace(_decide(paid, weights), lists=lists)
 
@@ -89,7 +89,14 @@ def _decide(lists, weights):
     if weights.decision == "max":
         best = np.arange(combined.shape[1]) == combined.argmax(axis=1, keepdims=True)
         best = (best & lists.present).astype(np.float64)
-        return Decision(lists, weights, lm_scores, combined, best, None)
+        return Decision(
+            lists=lists,
+            weights=weights,
+            lm_scores=lm_scores,
+            combined=combined,
+            posteriors=best,
+            expected_losses=None,
+        )
     assert lists.losses is not None
     highest = np.where(np.isfinite(combined[:, :1]), combined.max(axis=1, keepdims=True), 0.0)
     shifted = np.where(lists.present, combined, highest) - highest  # only differences matter
@@ -97,7 +104,14 @@ def _decide(lists, weights):
         probabilities = posteriors(lists.present, weights.scale * shifted)
     # Rounding keeps the order of equal texts, whose sums may differ in their last digits.
     expected = lists.losses.expected(probabilities).round(6)
-    return Decision(lists, weights, lm_scores, combined, probabilities, expected)
+    return Decision(
+        lists=lists,
+        weights=weights,
+        lm_scores=lm_scores,
+        combined=combined,
+        posteriors=probabilities,
+        expected_losses=expected,
+    )
 
 
 def posteriors_of(decision: Decision) -> np.ndarray:

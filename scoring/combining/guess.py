@@ -75,7 +75,15 @@ def guess(lists: ScoredLists, fixed: FixedWeights) -> RerankWeights:
     if distance is None and of_distance and lm_weight < 1:
         features["distance"] = of_distance / LIST_FEATURES.load("distance").unit * unit
     is_guessed = fixed.length_bonus is None and 0 < lm_weight < 1
-    return RerankWeights(lm_weight, bonus, reduction, shares, scale, features, is_guessed)
+    return RerankWeights(
+        lm_weight=lm_weight,
+        length_bonus=bonus,
+        reduction=reduction,
+        shares=shares,
+        scale=scale,
+        features=features,
+        bonus_is_guessed=is_guessed,
+    )
 
 
 def first_pass_unit(lists: ScoredLists) -> float:
@@ -87,12 +95,12 @@ def first_pass_unit(lists: ScoredLists) -> float:
     """
     if lists.ranked:
         return _SPREAD_OF_RANKS
-    found = spread(lists, lists.first_pass)
-    if not found:
+    deviation = spread(lists, lists.first_pass)
+    if not deviation:
         return 1.0
     count = int(np.maximum(lists.present.sum(axis=1) - 1, 0).sum())
     share = 1 / (1 + (count / _TYPICAL_COUNT) ** _TYPICAL_POWER)
-    return found ** (1 - share) * _TYPICAL**share
+    return deviation ** (1 - share) * _TYPICAL**share
 
 
 def extreme(lists: ScoredLists, scores: np.ndarray) -> np.ndarray:
@@ -102,14 +110,14 @@ def extreme(lists: ScoredLists, scores: np.ndarray) -> np.ndarray:
     large as the median distance of all lists, such as a -1e9 that means "impossible".
     """
     several = lists.present.sum(axis=1) > 1
-    found = np.zeros(lists.present.shape, bool)
+    is_extreme = np.zeros(lists.present.shape, bool)
     if several.any():
-        known = np.where(lists.present[several], scores[several], np.nan)
-        distances = np.abs(known - np.nanmedian(known, axis=1, keepdims=True))
+        present_scores = np.where(lists.present[several], scores[several], np.nan)
+        distances = np.abs(present_scores - np.nanmedian(present_scores, axis=1, keepdims=True))
         differ = distances[distances > 0]  # False for NaN
         limit = _EXTREME * np.quantile(differ, 0.5, method="lower") if len(differ) else np.inf
-        found[several] = distances > limit
-    return found
+        is_extreme[several] = distances > limit
+    return is_extreme
 
 
 def spread(lists: ScoredLists, scores: np.ndarray) -> float:

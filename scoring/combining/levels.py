@@ -81,9 +81,9 @@ class Levels(Scorer):
 
         `posteriors`, [L, N] float64, are those of the first level, where `present`, [L, N] bool.
         """
-        known = np.where(present, posteriors, -1.0)
-        rank = np.argsort(np.argsort(-known, axis=1, kind="stable"), axis=1, kind="stable")
-        probable = known >= self.share * known.max(axis=1, keepdims=True)
+        probabilities = np.where(present, posteriors, -1.0)
+        rank = np.argsort(np.argsort(-probabilities, axis=1, kind="stable"), axis=1, kind="stable")
+        probable = probabilities >= self.share * probabilities.max(axis=1, keepdims=True)
         return present & (probable | (rank < LEAST)) & (rank < self.best)
 
 
@@ -91,7 +91,7 @@ def load_levels(model: Any, **options: Any) -> Scorer:
     """Loads a model with the options of `tta.load`; or both of `Levels`."""
     if not isinstance(model, Levels):
         return tta.load(model, **options)
-    both = (tta.load(one, **options_of(one, model.models, options)) for one in model.models)
+    both = (tta.load(level, **options_of(level, model.models, options)) for level in model.models)
     return Levels(*both, share=model.share, best=model.best)
 
 
@@ -102,14 +102,15 @@ def rescore(
 
     `weights` are those of the first level.
     """
-    scored, wanted = levels.chosen(posteriors_of(decide(lists, weights)), lists.present), []
-    for row, one in zip(scored, lists.nbest, strict=True):
-        texts = [h.text for h in one.hypotheses]
+    scored = levels.chosen(posteriors_of(decide(lists, weights)), lists.present)
+    texts_to_score: list[str] = []
+    for row, nbest_list in zip(scored, lists.nbest, strict=True):
+        texts = [h.text for h in nbest_list.hypotheses]
         same = dict.fromkeys(itertools.compress(texts, row))
         row[: len(texts)] = [text in same for text in texts]
-        wanted += same
+        texts_to_score += same
     rescored = Rescored(lists.models[0], weights, scored, levels.rule)
-    column = estimated(lists, rescored, score_texts(lm, wanted, progress))
+    column = estimated(lists, rescored, score_texts(lm, texts_to_score, progress))
     return replace(lists, models=(column,))
 
 
@@ -119,13 +120,13 @@ def estimated(lists: ScoredLists, rescored: Rescored, token_scores: TokenScores)
     An estimate has no tokens. Raises InputError if a score is not finite.
     """
     first, scored = rescored.first, rescored.scored
-    own = ModelScores.build(lists.nbest, defaultdict(lambda: (0.0, 0), token_scores))
-    counts = np.where(scored, own.num_tokens, 0)
+    second = ModelScores.build(lists.nbest, defaultdict(lambda: (0.0, 0), token_scores))
+    counts = np.where(scored, second.num_tokens, 0)
     has_tokens = np.where(scored, counts, first.num_tokens) > 0
     both, reduced = (counts > 0) & (first.num_tokens > 0), {}
     for name, before in first.reduced.items():
-        sums = np.where(both, own.reduced[name] - before, 0.0).sum(axis=1, keepdims=True)
+        sums = np.where(both, second.reduced[name] - before, 0.0).sum(axis=1, keepdims=True)
         estimate = before + sums / np.maximum(both.sum(axis=1, keepdims=True), 1)
-        values = np.where(counts > 0, own.reduced[name], estimate)
+        values = np.where(counts > 0, second.reduced[name], estimate)
         reduced[name] = lowest_unless(has_tokens, values)
     return ModelScores(reduced, counts, rescored)

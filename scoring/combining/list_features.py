@@ -80,12 +80,12 @@ def list_features(texts: Sequence[str], first_pass: np.ndarray) -> dict[str, np.
     Raises:
         InputError: the feature of a package does not give n finite numbers.
     """
-    one = ListTexts([" ".join(text.split()) for text in texts], first_pass)
-    found = {}
+    list_texts = ListTexts([" ".join(text.split()) for text in texts], first_pass)
+    features = {}
     for name in LIST_FEATURES:
-        values = LIST_FEATURES.load(name).values(one)
+        values = LIST_FEATURES.load(name).values(list_texts)
         if np.shape(values) != (len(texts),) or not np.isfinite(values).all():
             rule = f"list feature {name!r} must give {len(texts)} finite numbers"
             raise InputError(f"{rule}, not {shown(values)}")
-        found[name] = np.asarray(values, np.float64)
-    return found
+        features[name] = np.asarray(values, np.float64)
+    return features

@@ -49,7 +49,7 @@ class Part:
             check_widths(nbest)
         ranked = rank_scores and not _has_scores(nbest)
         if ranked:
-            nbest = [score_by_rank(one) for one in nbest]
+            nbest = [score_by_rank(nbest_list) for nbest_list in nbest]
         return cls(ScoredLists.build(nbest, ranked=ranked), path)
 
     @property
@@ -70,12 +70,12 @@ class Part:
     @property
     def has_references(self) -> bool:
         """Whether lists have references."""
-        return any(one.reference is not None for one in self.nbest)
+        return any(nbest_list.reference is not None for nbest_list in self.nbest)
 
     @property
     def texts(self) -> list[str]:
         """The texts of all hypotheses."""
-        return [h.text for one in self.nbest for h in one.hypotheses]
+        return [h.text for nbest_list in self.nbest for h in nbest_list.hypotheses]
 
     def compared(self, metric: Metric, measured: bool = True, losses: bool = True) -> "Part":
         """Compares hypotheses as a metric does: `measured` with the reference, if there is one;
@@ -102,4 +102,6 @@ class Part:
 
 def _has_scores(nbest: Sequence[NBestList]) -> bool:
     """Whether the hypotheses have scores: all of a file have one, or none."""
-    return any(one.hypotheses[0].score is not None for one in nbest if one.hypotheses)
+    return any(
+        nbest_list.hypotheses[0].score is not None for nbest_list in nbest if nbest_list.hypotheses
+    )

@@ -52,7 +52,7 @@ class ModelScores:
         0, would be the best score of all. So only its first-pass score can make it win. Raises
         InputError if a score is not finite.
         """
-        hypotheses = [one.hypotheses for one in nbest]
+        hypotheses = [nbest_list.hypotheses for nbest_list in nbest]
         sums = pad([np.array([token_scores[h.text][0] for h in hs], float) for hs in hypotheses])
         counts = pad([np.array([token_scores[h.text][1] for h in hs], int) for hs in hypotheses])
         for i, j in np.argwhere(~np.isfinite(sums)):
@@ -60,9 +60,9 @@ class ModelScores:
                 f"list {nbest[i].utterance_id!r}: the language model's score of "
                 f"{hypotheses[i][j].text!r} must be a finite number, not {sums[i, j]}"
             )
-        judged = counts > 0  # False at padding, too
+        has_tokens = counts > 0  # False at padding, too
         means = sums / np.maximum(counts, 1)
-        reduced = {"sum": lowest_unless(judged, sums), "mean": lowest_unless(judged, means)}
+        reduced = {"sum": lowest_unless(has_tokens, sums), "mean": lowest_unless(has_tokens, means)}
         return cls(reduced, counts)
 
 
@@ -120,7 +120,7 @@ class ScoredLists:
 
         All hypotheses must have a first-pass score, or none.
         """
-        hypotheses = [one.hypotheses for one in nbest]
+        hypotheses = [nbest_list.hypotheses for nbest_list in nbest]
         present = pad([np.ones(len(hs), bool) for hs in hypotheses])
         first_pass = np.zeros(present.shape)
         if all(h.score is not None for hs in hypotheses for h in hs):
@@ -131,9 +131,21 @@ class ScoredLists:
             for name in common_features(nbest) - {RANK, *LIST_FEATURES}
         }
         features[RANK] = pad([-np.log(np.arange(1, len(hs) + 1)) for hs in hypotheses])
-        models = tuple(ModelScores.build(nbest, one) for one in token_scores)
+        models = tuple(
+            ModelScores.build(nbest, scores_of_model) for scores_of_model in token_scores
+        )
         has_scores = bool(((first_pass != first_pass[:, :1]) & present).any())
-        return cls(nbest, present, first_pass, words, has_scores, features, losses, models, ranked)
+        return cls(
+            nbest=nbest,
+            present=present,
+            first_pass=first_pass,
+            num_words=words,
+            has_scores=has_scores,
+            features=features,
+            losses=losses,
+            models=models,
+            ranked=ranked,
+        )
 
     def with_list_features(self, metric: Metric) -> "ScoredLists":
         """Adds `list_features` of the texts as a metric reads them, if they improve the metric.
@@ -143,8 +155,12 @@ class ScoredLists:
         if not (metric.of_speech and PairwiseLosses.fits_into_memory(self.nbest)):
             return self
         columns = [
-            list_features([metric.normalize(h.text) for h in one.hypotheses], scores[present])
-            for one, scores, present in zip(self.nbest, self.first_pass, self.present, strict=True)
+            list_features(
+                [metric.normalize(h.text) for h in nbest_list.hypotheses], scores[present]
+            )
+            for nbest_list, scores, present in zip(
+                self.nbest, self.first_pass, self.present, strict=True
+            )
         ]
         added = {name: pad([column[name] for column in columns]) for name in LIST_FEATURES}
         return replace(self, features={**self.features, **added})
@@ -157,9 +173,9 @@ class ScoredLists:
     def feature(self, name: str) -> np.ndarray:
         """A first-pass feature: [L, N] float64. Raises InputError if not all hypotheses have it."""
         if name not in self.features:
-            known = ", ".join(self.features)
+            names = ", ".join(self.features)
             raise InputError(
-                f"not every hypothesis has a feature {name!r}; these all have: {known}"
+                f"not every hypothesis has a feature {name!r}; these all have: {names}"
             )
         return self.features[name]
 
@@ -171,7 +187,7 @@ class ScoredLists:
         if not shares:
             return np.zeros(self.present.shape)
         models = zip(self.models, shares, strict=True)
-        parts = (share * one.reduced[reduction] for one, share in models if share)
+        parts = (share * model.reduced[reduction] for model, share in models if share)
         return sum(parts, start=np.zeros(self.present.shape))
 
 
@@ -185,13 +201,13 @@ def score_texts(lm: Scorer, texts: Iterable[str], progress: bool = False) -> Tok
 
 def common_features(nbest: Sequence[NBestList]) -> set[str]:
     """The names of the features that every hypothesis has, and `RANK`."""
-    names = [h.features.keys() for one in nbest for h in one.hypotheses]
+    names = [h.features.keys() for nbest_list in nbest for h in nbest_list.hypotheses]
     return set(names[0]).intersection(*names[1:]) | {RANK} if names else {RANK}
 
 
 def check_widths(nbest: Sequence[NBestList]) -> None:
     """Raises InputError if lists padded to the length of the longest do not fit into memory."""
-    widths = [len(one.hypotheses) for one in nbest]
+    widths = [len(nbest_list.hypotheses) for nbest_list in nbest]
     longest = int(np.argmax(widths))
     if len(nbest) * widths[longest] > max(MAX_PADDED, 4 * sum(widths)):
         raise InputError(
@@ -246,12 +262,18 @@ class ListStatistics:
         A list without hypotheses counts as one with an empty hypothesis: all words are deleted.
         """
         counts = []
-        for one in nbest:
-            texts = [h.text for h in one.hypotheses] or [""]
-            with located(f"list {shown(one.utterance_id)}"):
-                found = metric.statistics(texts, one.reference or "", *one.more_references)
-                counts.append(found if one.reference is not None else np.zeros_like(found))
-        return cls(metric, pad(counts), pad([np.ones(len(one), bool) for one in counts]))
+        for nbest_list in nbest:
+            texts = [h.text for h in nbest_list.hypotheses] or [""]
+            with located(f"list {shown(nbest_list.utterance_id)}"):
+                statistics = metric.statistics(
+                    texts, nbest_list.reference or "", *nbest_list.more_references
+                )
+                counts.append(
+                    statistics if nbest_list.reference is not None else np.zeros_like(statistics)
+                )
+        return cls(
+            metric, pad(counts), pad([np.ones(len(list_counts), bool) for list_counts in counts])
+        )
 
     def of(self, picks: np.ndarray) -> np.ndarray:
         """The statistics of the picked hypotheses, list by list: [L] -> [L, S] int64."""

@@ -117,9 +117,9 @@ class Columns:
     def build(cls, lists: ScoredLists, start: RerankWeights, fixed: FixedWeights) -> "Columns":
         """Lays out the columns of lists; `start` is guessed for them, with a finite scale."""
         features, weight, models = sorted(fixed.features), fixed.lm_weight, len(start.shares)
-        mixed = [one.reduced[start.reduction] for one in lists.models[:models]]
-        more = [lists.feature(name) for name in features]
-        columns = np.stack([lists.first_pass, *mixed, lists.num_words, *more], axis=-1)
+        mixed = [model.reduced[start.reduction] for model in lists.models[:models]]
+        feature_columns = [lists.feature(name) for name in features]
+        columns = np.stack([lists.first_pass, *mixed, lists.num_words, *feature_columns], axis=-1)
 
         def direction(first: float, shares=(0.0,) * models) -> np.ndarray:
             """The weights of all columns, of which fixed ones follow from the others."""
@@ -129,27 +129,27 @@ class Columns:
 
         if weight is not None:
             both = direction(1 - weight, tuple(weight * share for share in start.shares))
-            found = [(FIRST, both, 1 / start.scale)]
+            directions = [(FIRST, both, 1 / start.scale)]
         else:
-            found = [(FIRST, direction(1.0), 1 / (start.scale * (1 - start.lm_weight)))]
+            directions = [(FIRST, direction(1.0), 1 / (start.scale * (1 - start.lm_weight)))]
             mixtures = fixed.mixtures(models)
             unit = MODEL_UNITS[start.reduction]
-            found += [(MODEL, direction(0.0, shares), unit) for shares in mixtures]
+            directions += [(MODEL, direction(0.0, shares), unit) for shares in mixtures]
         alone = np.eye(columns.shape[-1])
         if fixed.length_bonus is None:
-            found.append((WORDS, alone[1 + models], 1.0))
+            directions.append((WORDS, alone[1 + models], 1.0))
         for i, name in enumerate(features):
             is_rank = lists.ranked and name == RANK  # it is the first pass
             if weight != 1 and fixed.features[name] is None and not is_rank:
                 is_of_list = name in LIST_FEATURES
                 unit = LIST_FEATURES.load(name).unit if is_of_list else float(name == RANK)
-                found.append((name, alone[2 + models + i], unit))
-        names, vectors, units = zip(*found, strict=True)
+                directions.append((name, alone[2 + models + i], unit))
+        names, vectors, units = zip(*directions, strict=True)
         scores = [center(lists.present, columns @ vector) for vector in vectors]
         # In long texts, larger differences are usual, and few lists must not move weights too far.
         units = [
-            unit if name == FIRST else max(unit, spread(lists, one)) or 1.0
-            for name, one, unit in zip(names, scores, units, strict=True)
+            unit if name == FIRST else max(unit, spread(lists, column)) or 1.0
+            for name, column, unit in zip(names, scores, units, strict=True)
         ]
         values, basis = np.stack(scores, axis=-1) / units, np.stack(vectors, axis=-1) / units
         return cls(values, names, basis, start, fixed)
@@ -169,12 +169,12 @@ class Columns:
             if weight and fixed.features[name] is None:
                 relative[name] = float(weight / first)
         return RerankWeights(
-            total / scale if lm_weight is None else lm_weight,
-            float(words) / scale + 0.0 if bonus is None else bonus,  # no -0.0
-            start.reduction,
-            shares,
-            math.inf if decision == "max" else scale,
-            relative,
+            lm_weight=total / scale if lm_weight is None else lm_weight,
+            length_bonus=float(words) / scale + 0.0 if bonus is None else bonus,  # no -0.0
+            reduction=start.reduction,
+            shares=shares,
+            scale=math.inf if decision == "max" else scale,
+            features=relative,
         )
 
     def point(self, weights: RerankWeights) -> np.ndarray:

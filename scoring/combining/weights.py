@@ -203,17 +203,17 @@ def split_lm_weights(
     """
     if lm_weights is None:
         return None, None
-    shown = ",".join(f"{weight:g}" for weight in lm_weights)
+    printed = ",".join(f"{weight:g}" for weight in lm_weights)
     if not count:
-        raise InputError(f"lm_weight needs a model, and there is none: got {shown!r}")
+        raise InputError(f"lm_weight needs a model, and there is none: got {printed!r}")
     if len(lm_weights) != count:
         raise InputError(
             f"lm_weight must have one number per model, comma-separated: got {len(lm_weights)} "
-            f"({shown}) for {count}"
+            f"({printed}) for {count}"
         )
     total = float(sum(lm_weights))
     if not (all(weight >= 0 for weight in lm_weights) and total <= 1 + 1e-5):
-        raise InputError(f"lm_weight: each and their sum must be between 0 and 1, not {shown}")
+        raise InputError(f"lm_weight: each and their sum must be between 0 and 1, not {printed}")
     if total == 0:
         return 0.0, (1 / count,) * count
     return min(total, 1.0), tuple(weight / total for weight in lm_weights)

@@ -33,16 +33,18 @@ def with_candidates(part: Part, phrases: Phrases) -> Part:
     """
     nbest, origins, cost = [], [], _COST * first_pass_unit(part.lists)
     letters = {phrase: "".join(phrase) for phrase in phrases.factors}
-    for one in part.nbest:
-        hypotheses, places = [*one.hypotheses], [*range(len(one.hypotheses))]
+    for nbest_list in part.nbest:
+        hypotheses, places = [*nbest_list.hypotheses], [*range(len(nbest_list.hypotheses))]
         if letters and 0 < len(places) <= _LONGEST_LIST:
-            for (text, phrase), (i, edits) in _candidates(one.hypotheses, phrases, letters).items():
-                h = one.hypotheses[i]
+            for (text, phrase), (i, edits) in _candidates(
+                nbest_list.hypotheses, phrases, letters
+            ).items():
+                h = nbest_list.hypotheses[i]
                 extra = {**(h.extra or {}), CANDIDATE: phrases.names[phrase]}
                 score = None if h.score is None else h.score - cost * edits
                 hypotheses.append(replace(h, text=text, score=score, extra=extra))
                 places.append(i)
-        nbest.append(replace(one, hypotheses=tuple(hypotheses)))
+        nbest.append(replace(nbest_list, hypotheses=tuple(hypotheses)))
         origins.append(np.array(places, int))
     lists = ScoredLists.build(nbest, ranked=part.lists.ranked)
     ranks = np.take_along_axis(part.lists.feature(RANK), pad(origins), axis=1)
@@ -53,7 +55,7 @@ def _candidates(
     hypotheses: Sequence[Hypothesis], phrases: Phrases, letters: Mapping[tuple[str, ...], str]
 ) -> dict[tuple[str, tuple[str, ...]], tuple[int, int]]:
     """{(new text, phrase): (index of its hypothesis, number of edits)}, the fewest edits first."""
-    found, known = {}, {h.text for h in hypotheses}
+    candidates, texts = {}, {h.text for h in hypotheses}
     keys, names = [*letters], [*letters.values()]
     for i, h in enumerate(hypotheses):
         words = [match.span() for match in UNIT.finditer(h.text)]
@@ -66,7 +68,7 @@ def _candidates(
         for row, column in np.argwhere((edits == fewest) & (edits <= _DISTANCE * longest)):
             (begin, end), phrase = spans[row], keys[column]
             new = h.text[:begin] + phrases.names[phrase] + h.text[end:]
-            if new not in known:
-                known.add(new)
-                found[new, phrase] = i, int(edits[row, column])
-    return dict(sorted(found.items(), key=lambda item: item[1][1])[:_MOST])
+            if new not in texts:
+                texts.add(new)
+                candidates[new, phrase] = i, int(edits[row, column])
+    return dict(sorted(candidates.items(), key=lambda item: item[1][1])[:_MOST])

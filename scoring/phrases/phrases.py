@@ -92,11 +92,11 @@ class Phrases:
             and len(self.names[phrase].split()) == 1
             and is_common(self.names[phrase])
         }
-        rest = copy(self)
-        rest.__dict__.pop("_tree", None)  # of all phrases
-        rest.factors = {p: factor for p, factor in self.factors.items() if p not in common}
-        rest.common = tuple(common.values())
-        return rest
+        phrases = copy(self)
+        phrases.__dict__.pop("_tree", None)  # of all phrases
+        phrases.factors = {p: factor for p, factor in self.factors.items() if p not in common}
+        phrases.common = tuple(common.values())
+        return phrases
 
     def units(self, text: str) -> list[str]:
         """The units of a text."""

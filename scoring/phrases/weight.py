@@ -62,15 +62,17 @@ def weigh_phrases(
     metrics of translations phrases get 0, because they made dev lists of BLEU worse. A weight of
     the feature in `weights` stays; `weight` is one in standard deviations.
     """
-    found = [
+    phrases_of_hypotheses = [
         [[phrase for _, phrase in phrases.find(phrases.units(h.text))] for h in nbest.hypotheses]
         for nbest in lists.nbest
     ]
-    lists = replace(lists, features={**lists.features, PHRASES: _feature(phrases, found)})
+    lists = replace(
+        lists, features={**lists.features, PHRASES: _feature(phrases, phrases_of_hypotheses)}
+    )
     features = dict(weights.features)
     feature_weight, unit = features.pop(PHRASES, None), first_pass_unit(lists)
     weights = replace(weights, features=features)
-    masses = _masses(found, posteriors_of(decide(lists, weights)))
+    masses = _masses(phrases_of_hypotheses, posteriors_of(decide(lists, weights)))
     is_alone = sum(bool(nbest.hypotheses) for nbest in lists.nbest) == 1
     share = _believed_share(masses, is_alone)
     if feature_weight is not None:

@@ -88,10 +88,10 @@ def evaluate(
         before = replace(lists, models=(lists.rescored.first,))
         picks[FIRST_LEVEL] = select(before, lists.rescored.weights)
     picks["oracle"] = statistics.oracle()
-    measured = [one.reference is not None for one in lists.nbest]
-    picked = {name: statistics.of(one)[measured] for name, one in picks.items()}
-    totals = {name: one.sum(axis=0) for name, one in picked.items()}
-    values = {name: float(metric.corpus(one)) for name, one in totals.items()}
+    measured = [nbest_list.reference is not None for nbest_list in lists.nbest]
+    picked = {name: statistics.of(system_picks)[measured] for name, system_picks in picks.items()}
+    totals = {name: counts.sum(axis=0) for name, counts in picked.items()}
+    values = {name: float(metric.corpus(total)) for name, total in totals.items()}
 
     pairs = list(itertools.combinations(compared, 2))
     pairs += [(list(systems)[-1], name) for name in variants]
@@ -108,13 +108,13 @@ def evaluate(
     intervals = {key: (low, high) for key, (low, high) in zip(keys, bounds.tolist(), strict=True)}
     rows = [
         Row(
-            name,
-            values[name],
-            metric.details(totals[name]),
-            float(relative_gain(values[name], values["first pass"], metric)),
-            intervals.get(name, (np.nan, np.nan)),
-            systems.get(name),
-            picked[name],
+            name=name,
+            value=values[name],
+            details=metric.details(totals[name]),
+            gain=float(relative_gain(values[name], values["first pass"], metric)),
+            interval=intervals.get(name, (np.nan, np.nan)),
+            weights=systems.get(name),
+            picked=picked[name],
         )
         for name in picks
         if name not in variants
@@ -170,12 +170,12 @@ def find_changes(decision: Decision, statistics: ListStatistics | None) -> list[
         goodness = -statistics.errors
     before = select(decision.lists, FIRST_PASS)
     changes = []
-    for number, one in enumerate(decision.lists.nbest):
+    for number, nbest_list in enumerate(decision.lists.nbest):
         i, j = int(before[number]), int(decision.picks[number])
-        if i != j and one.hypotheses[i].text != one.hypotheses[j].text:
+        if i != j and nbest_list.hypotheses[i].text != nbest_list.hypotheses[j].text:
             size = float(goodness[number, j] - goodness[number, i])
             verdict = "better" if size > 0 else "worse" if size < 0 else "neither"
-            verdict = "" if statistics is None or one.reference is None else verdict
+            verdict = "" if statistics is None or nbest_list.reference is None else verdict
             changes.append(Change(number, i, j, verdict, abs(size)))
     return sorted(changes, key=lambda change: -change.size)
 
@@ -184,18 +184,18 @@ def describe_best(changes: Sequence[Change], nbest: Sequence[NBestList]) -> list
     """Lines that count the changes, and show the one that improved most; without any, no line."""
     if not changes:
         return []
-    change = next((one for one in changes if one.verdict == "better"), changes[0])
-    one = nbest[change.number]
-    found = Counter(one.verdict for one in changes if one.verdict)
-    counts = ", ".join(f"{found[name]:,} {name}" for name in VERDICTS)
+    change = next((change for change in changes if change.verdict == "better"), changes[0])
+    nbest_list = nbest[change.number]
+    verdicts = Counter(change.verdict for change in changes if change.verdict)
+    counts = ", ".join(f"{verdicts[name]:,} {name}" for name in VERDICTS)
     what = f", {change.verdict}" if change.verdict else ""
     texts = {
-        "first pass": one.hypotheses[change.before].text,
-        "reranked": one.hypotheses[change.after].text,
-        "reference": one.reference,
+        "first pass": nbest_list.hypotheses[change.before].text,
+        "reranked": nbest_list.hypotheses[change.after].text,
+        "reference": nbest_list.reference,
     }
     lines = [
         f"  {name:10}  {' '.join(text.split())}" for name, text in texts.items() if text is not None
     ]
-    of = f" of {len(changes):,} ({counts})" if found else f" of {len(changes):,}"
-    return [f"the largest change{of}: {shown(one.utterance_id)}{what}", *lines]
+    of = f" of {len(changes):,} ({counts})" if verdicts else f" of {len(changes):,}"
+    return [f"the largest change{of}: {shown(nbest_list.utterance_id)}{what}", *lines]

@@ -61,7 +61,11 @@ def mark(
     tokens = [Token(token, float(score)) for token, score in pairs]
     groups, loose = _group(words, tokens)
     # A normalized word may have no part that is compared (a dash), or several ("well-known").
-    parts = [(part, i) for i, one in enumerate(parts_of(words, normalize)) for part in one]
+    parts = [
+        (part, i)
+        for i, parts_of_word in enumerate(parts_of(words, normalize))
+        for part in parts_of_word
+    ]
     compared = [part for part, _ in parts]
     positions = [i for _, i in parts] + [len(words)]
     expected = compared if reference is None else normalize(reference).split()
@@ -89,22 +93,25 @@ def _group(words, tokens):
     Only letters are compared: a model may lower the case, strip accents, split at punctuation, and
     mark pieces inside a word with ##. An unknown token ends its word.
     """
-    rest = list(tokens)
+    pending = list(tokens)
     loose = []
-    if rest and words and _is_special(rest[0]) and not _is_unknown(rest[0]):
-        loose.append(rest.pop(0))
+    if pending and words and _is_special(pending[0]) and not _is_unknown(pending[0]):
+        loose.append(pending.pop(0))
     groups = []
     for word in words:
-        group, wanted, got = [], _letters(word), ""
-        while rest and got != wanted and wanted.startswith(got):
-            group.append(rest.pop(0))
-            got = wanted if _is_unknown(group[-1]) else got + _letters(group[-1].text)
-        if got != wanted:
+        group, word_letters, group_letters = [], _letters(word), ""
+        while pending and group_letters != word_letters and word_letters.startswith(group_letters):
+            group.append(pending.pop(0))
+            if _is_unknown(group[-1]):
+                group_letters = word_letters
+            else:
+                group_letters += _letters(group[-1].text)
+        if group_letters != word_letters:
             return [[] for _ in words], tokens
         groups.append(group)
-    if not all(_is_special(token) for token in rest):
+    if not all(_is_special(token) for token in pending):
         return [[] for _ in words], tokens
-    return groups, loose + rest
+    return groups, loose + pending
 
 
 def _spelt(word, tokens):

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from tta.scoring.reports.evaluation import VERDICTS, Change
 from tta.scoring.reports.marked_text import mark
 from tta.scoring.scorers.scorer import Scorer, TokenScores
 from tta.scoring.words.confidence import Confidences, WordConfidence
+
+if TYPE_CHECKING:
+    import jinja2
 
 # Only the utterances with the largest changes are shown, which limits a page to about a megabyte.
 MAX_UTTERANCES = 200
@@ -56,16 +59,8 @@ def write_page(
         confidences: those of the words of the picks.
         phrases: whose words are marked.
     """
-    import jinja2
     from markupsafe import Markup
 
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_TEMPLATES),
-        autoescape=True,  # hypotheses may contain anything, even <script>
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     normalize = str if report.metric is None else report.metric.normalize
     evaluation = report.test.evaluation
     values = {
@@ -98,7 +93,20 @@ def write_page(
         "level": level,
         "number": table.format_number,
     }
-    stream.writelines(environment.get_template("rerank_report.html").generate(values))
+    stream.writelines(_environment().get_template("rerank_report.html").generate(values))
+
+
+def _environment() -> "jinja2.Environment":
+    """What reads the templates."""
+    import jinja2
+
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_TEMPLATES),
+        autoescape=True,  # hypotheses may contain anything, even <script>
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
 
 
 def _table(report: table.Report) -> dict[str, Any] | None:
@@ -116,7 +124,9 @@ def _table(report: table.Report) -> dict[str, Any] | None:
         "interval": table.format_interval(final.interval, ".1f"),
         "headings": headings,
         "rows": cells,
-        "differences": [table.format_difference(one, metric) for one in evaluation.differences],
+        "differences": [
+            table.format_difference(difference, metric) for difference in evaluation.differences
+        ],
     }
 
 
@@ -141,16 +151,16 @@ def sure_words(words: Sequence[WordConfidence]) -> list[dict[str, Any]]:
     """What pages show of the confidences of a pick: text, level and an explanation of each word."""
     return [
         {
-            "text": one.word,
-            "level": level(one.probability, CONFIDENCES),
-            "tip": f"{one.word}: {one.probability:.0%} sure"
+            "text": word.word,
+            "level": level(word.probability, CONFIDENCES),
+            "tip": f"{word.word}: {word.probability:.0%} sure"
             + (
-                f"; rival: {one.rival or '(no word)'}, {one.rival_probability:.0%}"
-                if one.rival is not None
+                f"; rival: {word.rival or '(no word)'}, {word.rival_probability:.0%}"
+                if word.rival is not None
                 else ""
             ),
         }
-        for one in words
+        for word in words
     ]
 
 
@@ -158,9 +168,9 @@ def _unsure(decision: Decision, confidences: Confidences) -> Iterator[dict[str, 
     """Yields the template's values for the picks with the most expected errors."""
     order = np.argsort(-confidences.errors, kind="stable")[:MAX_UNSURE]
     for number in order[confidences.errors[order] > 0]:
-        one = decision.lists.nbest[number]
+        nbest_list = decision.lists.nbest[number]
         yield {
-            "id": one.utterance_id,
+            "id": nbest_list.utterance_id,
             "errors": float(confidences.errors[number]),
             "sure": sure_words(confidences.words[number]),
         }
@@ -190,13 +200,13 @@ def _utterances(
     first_pass = decide(decision.lists, FIRST_PASS).combined
     losses = decision.expected_losses
     for change in changes:
-        number, one = change.number, nbest[change.number]
+        number, nbest_list = change.number, nbest[change.number]
         ranks = np.argsort(np.argsort(-first_pass[number], kind="stable")) + 1
         sides = []
         for pick in (change.before, change.after):
-            hypothesis = one.hypotheses[pick]
+            hypothesis = nbest_list.hypotheses[pick]
             tokens = token_scores[hypothesis.text]
-            words, loose = mark(hypothesis.text, one.reference, tokens, normalize)
+            words, loose = mark(hypothesis.text, nbest_list.reference, tokens, normalize)
             inside = iter(phrases.words_inside(hypothesis.text) if phrases else ())
             words = [
                 replace(w, is_in_phrase=w.error != "deleted" and next(inside, False)) for w in words
@@ -216,10 +226,10 @@ def _utterances(
                 }
             )
         yield {
-            "id": one.utterance_id,
-            "reference": one.reference,
+            "id": nbest_list.utterance_id,
+            "reference": nbest_list.reference,
             "verdict": change.verdict,
-            "size": len(one.hypotheses),
+            "size": len(nbest_list.hypotheses),
             "before": sides[0],
             "after": sides[1],
             "sure": [] if confidences is None else sure_words(confidences.words[number]),

@@ -188,6 +188,6 @@ def signatures(models: Sequence[str], weights: RerankWeights, metric: Metric) ->
     if weights.decision == "mbr":
         decision += f"|scale:{scale}|loss:{metric.loss_name}"
     if weights.features:
-        used = (f"{name}={weight:.6g}" for name, weight in weights.features.items())
-        decision += f"|features:{','.join(used)}"  # as the flag takes them
+        feature_weights = (f"{name}={weight:.6g}" for name, weight in weights.features.items())
+        decision += f"|features:{','.join(feature_weights)}"  # as the flag takes them
     return [*lines, decision]

@@ -322,26 +322,26 @@ def parse_features(
     """
     if features is None:
         return None
-    found: dict[str, float | None] = {}
+    weights: dict[str, float | None] = {}
     for item in features:
         name, equals, weight = item.partition("=")
-        if not name or name in found:
+        if not name or name in weights:
             raise InputError(f"{flag} must be different names, not {','.join(features)!r}")
         try:
-            found[name] = parse_score(weight) if equals else None
+            weights[name] = parse_score(weight) if equals else None
         except InputError:
             raise InputError(f"{flag}: expected name=number, got {item!r}") from None
-    return found
+    return weights
 
 
 def parse_weights(
     features: Sequence[str] | None, flag: str = "features"
 ) -> dict[str, float] | None:
     """As `parse_features`, where each item must have a weight."""
-    found = parse_features(features, flag)
-    if found is None:
+    weights = parse_features(features, flag)
+    if weights is None:
         return None
-    for name, weight in found.items():
+    for name, weight in weights.items():
         if weight is None:
             raise InputError(f"{flag}: expected name=weight, got {name!r}")
-    return {name: weight for name, weight in found.items() if weight is not None}
+    return {name: weight for name, weight in weights.items() if weight is not None}

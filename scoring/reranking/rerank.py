@@ -68,7 +68,14 @@ def rerank_files(
         if words is not None:
             output_notes = write_words(outputs, config, lists.test.file, outcome.decision, words)
         measurement = measure(config, outcome, lists.test, words, output_notes)
-        write_outputs(outputs, config, lists.test.file, outcome, measurement, words)
+        write_outputs(
+            outputs,
+            config,
+            file=lists.test.file,
+            outcome=outcome,
+            measurement=measurement,
+            words=words,
+        )
     return measurement.report
 
 

@@ -86,17 +86,19 @@ class Batcher:
         loop = asyncio.get_running_loop()
         while calls := [call for call in self._calls if not call.result.done()]:
             counts, start = self._slice(calls), time.perf_counter()
-            used = 0
+            size_of_slice = 0
             for function in {call.function: None for call in counts}:
-                own = [call for call in counts if call.function is function]
-                places = [slice(len(c.results), len(c.results) + counts[c]) for c in own]
-                parts = [c.items[place] for c, place in zip(own, places, strict=True)]
-                used += sum(sum(c.sizes[place]) for c, place in zip(own, places, strict=True))
+                joined = [call for call in counts if call.function is function]
+                places = [slice(len(c.results), len(c.results) + counts[c]) for c in joined]
+                parts = [c.items[place] for c, place in zip(joined, places, strict=True)]
+                size_of_slice += sum(
+                    sum(c.sizes[place]) for c, place in zip(joined, places, strict=True)
+                )
                 self._on_batch(sum(map(len, parts)))
-                found = await loop.run_in_executor(self._thread, _results, function, parts)
-                for call, result in zip(own, found, strict=True):
+                results = await loop.run_in_executor(self._thread, _results, function, parts)
+                for call, result in zip(joined, results, strict=True):
                     _add(call, result)
-            if self._room / 2 <= used <= self._room:
+            if self._room / 2 <= size_of_slice <= self._room:
                 change = SLICE_SECONDS / max(time.perf_counter() - start, 1e-6)
                 self._room = max(_LEAST_ROOM, self._room * min(2, max(0.5, change)))
 
@@ -122,7 +124,7 @@ def _results(function, parts) -> list[Any]:
         results = iter(function([item for part in parts for item in part]))
         return [list(islice(results, len(part))) for part in parts]
     except Exception as error:
-        return [error] if len(parts) == 1 else [_results(function, [one])[0] for one in parts]
+        return [error] if len(parts) == 1 else [_results(function, [part])[0] for part in parts]
 
 
 def _add(call, found):

@@ -65,9 +65,9 @@ class Weights(_Body):
     def to_weights(self) -> RerankWeights:
         """The weights. Raises InputError if one is out of its range."""
         first = self.first_level and self.first_level.to_weights()
-        given: dict[str, Any] = self.model_dump() | {"first_level": first}
-        scale = given.pop("scale")
-        return RerankWeights(**given, scale=float("inf") if scale is None else scale)
+        fields: dict[str, Any] = self.model_dump() | {"first_level": first}
+        scale = fields.pop("scale")
+        return RerankWeights(**fields, scale=float("inf") if scale is None else scale)
 
 
 class OneList(_Body):

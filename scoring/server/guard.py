@@ -83,7 +83,17 @@ class Guard:
         finally:
             client, ms = (scope.get("client") or "-")[0], 1e3 * (time.perf_counter() - start)
             status, size = status or _CLIENT_LEFT, len(body)
-            self._observe(Answered(client, scope["method"], scope["path"], status, ms, size, sent))
+            self._observe(
+                Answered(
+                    client=client,
+                    method=scope["method"],
+                    path=scope["path"],
+                    status=status,
+                    ms=ms,
+                    received=size,
+                    sent=sent,
+                )
+            )
 
     async def _finish(self, work: "asyncio.Future[None]", receive: Receive) -> Refusal | None:
         """Waits for the answer, for the client to leave, or for the end of the time."""
@@ -101,8 +111,8 @@ class Guard:
             print(f"error: {name}", file=sys.stderr, flush=True)
             return 500, f"the service failed: {type(error).__name__}"
         finally:
-            for one in (work, gone):
-                one.cancel()
+            for future in (work, gone):
+                future.cancel()
             await asyncio.wait({work, gone})
         return None
 
@@ -114,8 +124,8 @@ class Guard:
             return 403, "unknown Host: use the address that the command prints, or --allowed_hosts"
         if self._key and scope["path"] not in _OPEN:
             kind, _, key = headers.get("authorization", "").partition(" ")
-            is_right = hmac.compare_digest(key.strip(BLANKS).encode("latin-1"), self._key)
-            if kind.lower() != "bearer" or not is_right:
+            key_matches = hmac.compare_digest(key.strip(BLANKS).encode("latin-1"), self._key)
+            if kind.lower() != "bearer" or not key_matches:
                 return 401, "expected the header Authorization: Bearer KEY, with this service's key"
         if scope["method"] != "POST":
             return None
@@ -165,8 +175,8 @@ def _received(body: bytes) -> Receive:
 
 def failure(status: int, rule: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
     """The answer to a request that failed."""
-    more = {401: {"www-authenticate": "Bearer"}, 503: {"retry-after": "1"}}.get(status, {})
-    return JSONResponse(problem(rule, status), status, {**(headers or {}), **more})
+    extra_headers = {401: {"www-authenticate": "Bearer"}, 503: {"retry-after": "1"}}.get(status, {})
+    return JSONResponse(problem(rule, status), status, {**(headers or {}), **extra_headers})
 
 
 def is_own(header: str, host: str, allowed: Collection[str] = ()) -> bool:

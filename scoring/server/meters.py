@@ -64,19 +64,21 @@ class Meters:
         self._seconds = Histogram(
             "tta_request_seconds", "Seconds to the answer.", ["path"], registry=registry
         )
-        more = {"registry": registry, "multiprocess_mode": "livesum"}
-        self._waiting = Gauge("tta_waiting_texts", "Texts that wait for the model.", **more)
-        self._memory = Gauge("tta_memory_bytes", "Memory of the processes.", **more)
+        gauge_options = {"registry": registry, "multiprocess_mode": "livesum"}
+        self._waiting = Gauge(
+            "tta_waiting_texts", "Texts that wait for the model.", **gauge_options
+        )
+        self._memory = Gauge("tta_memory_bytes", "Memory of the processes.", **gauge_options)
 
-    def observe(self, one: Answered) -> None:
+    def observe(self, answered: Answered) -> None:
         """Counts a request, and writes its line."""
-        one = replace(one, path=one.path if one.path in self._paths else OTHER)
-        self._requests.labels(one.path, one.status).inc()
-        self._seconds.labels(one.path).observe(one.ms / 1e3)
+        answered = replace(answered, path=answered.path if answered.path in self._paths else OTHER)
+        self._requests.labels(answered.path, answered.status).inc()
+        self._seconds.labels(answered.path).observe(answered.ms / 1e3)
         self._set_gauges()
         if self._log != "none":
             now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-            row = {"time": now, **asdict(one), "ms": round(one.ms, 1)}
+            row = {"time": now, **asdict(answered), "ms": round(answered.ms, 1)}
             line = json.dumps(row) if self._log == "json" else " ".join(map(str, row.values()))
             print(line, file=sys.stderr, flush=True)
 

@@ -41,7 +41,7 @@ def docs_page(description: dict[str, Any]) -> str:
 def _references(schema: Any) -> list[str]:
     """The names of the schemas that one refers to."""
     if isinstance(schema, list):
-        return [name for one in schema for name in _references(one)]
+        return [name for subschema in schema for name in _references(subschema)]
     if not isinstance(schema, dict):
         return []
     if "$ref" in schema:
@@ -60,9 +60,9 @@ def _table(what, name, schemas, seen) -> str:
         cells = f"<code>{escape(field)}</code>", escape(_kind(value)), escape(about)
         rows.append("".join(f"<td>{cell}</td>" for cell in cells))
     caption = f"<caption>{what}: {escape(name)}</caption>"
-    own = f"<table>{caption}<tr>{'<tr>'.join(rows)}</table>"
-    inner = _references(schemas[name].get("properties", {}))
-    return own + "".join(_table(what, one, schemas, seen) for one in inner)
+    table = f"<table>{caption}<tr>{'<tr>'.join(rows)}</table>"
+    references = _references(schemas[name].get("properties", {}))
+    return table + "".join(_table(what, reference, schemas, seen) for reference in references)
 
 
 def _kind(schema) -> str:

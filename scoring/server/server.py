@@ -318,7 +318,10 @@ class Bounded(HttpToolsProtocol):
         super().pause_writing()
         self.unread = self.loop.call_later(self.config.timeout, self._cut)
         self._slow.append(self)
-        while sum(one.transport.get_write_buffer_size() for one in self._slow) > MAX_UNREAD_BYTES:
+        while (
+            sum(connection.transport.get_write_buffer_size() for connection in self._slow)
+            > MAX_UNREAD_BYTES
+        ):
             self._slow[0]._cut()
 
     def _cut(self):

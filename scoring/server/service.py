@@ -166,8 +166,8 @@ def _rows(nbest: RerankedList) -> list[dict[str, Any]]:
 def _shown(weights: RerankWeights) -> dict[str, Any]:
     """Weights as `Weights` has them."""
     values, first = weights.to_dict(), weights.first_level
-    shown = {name: values[name] for name in Weights.model_fields}
-    return shown | {"first_level": None if first is None else _shown(first)}
+    fields = {name: values[name] for name in Weights.model_fields}
+    return fields | {"first_level": None if first is None else _shown(first)}
 
 
 def embeddings(vectors: Sequence[np.ndarray], encoding: str) -> list[dict[str, Any]]:

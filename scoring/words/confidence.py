@@ -49,9 +49,9 @@ class ConfidenceWeights:
     deletions: float
 
     def __post_init__(self):
-        for weights, known in (self.several, UNITS), (self.single, _SINGLE):
-            for name in weights.keys() - {BIAS, *known}:
-                raise InputError(f"confidence_weights has no {name!r}; it has {', '.join(known)}")
+        for weights, names in (self.several, UNITS), (self.single, _SINGLE):
+            for name in weights.keys() - {BIAS, *names}:
+                raise InputError(f"confidence_weights has no {name!r}; it has {', '.join(names)}")
         for name, weight in self.items():
             if not math.isfinite(weight):
                 raise InputError(f"the confidence weight {name} must be finite, not {weight}")
@@ -91,7 +91,9 @@ class ConfidenceWeights:
             _score(self.single, evidence.values),
             _score(self.several, evidence.values),
         )
-        is_compared = np.array([bool(one) for parts in evidence.parts for one in parts], bool)
+        is_compared = np.array(
+            [bool(parts) for parts_of_list in evidence.parts for parts in parts_of_list], bool
+        )
         return np.where(is_compared, expit(scores), 1.0)
 
 
@@ -144,8 +146,8 @@ def fit_logistic(
         return np.logaddexp(0, -scores).sum() + cost @ away**2 / 2, gradient
 
     point = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 1000}).x
-    found = dict(zip(names, point[1:] / units, strict=True))
-    return {name: rounded(weight) for name, weight in {BIAS: point[0], **found}.items()}
+    weights = dict(zip(names, point[1:] / units, strict=True))
+    return {name: rounded(weight) for name, weight in {BIAS: point[0], **weights}.items()}
 
 
 def _score(weights, values):
@@ -218,8 +220,8 @@ def confidences_of(evidence: WordEvidence, weights: ConfidenceWeights | None = N
     rows = zip(probabilities, evidence.rivals, evidence.rival_masses, strict=True)
     words = [
         [WordConfidence(word, float(p), rival, float(mass)) for word, (p, rival, mass) in
-         zip(one, rows, strict=False)]
-        for one in evidence.words
+         zip(words_of_list, rows, strict=False)]
+        for words_of_list in evidence.words
     ]  # fmt: skip
     count = len(evidence.words)
     errors = weights.deletions * evidence.missing
@@ -230,7 +232,7 @@ def confidences_of(evidence: WordEvidence, weights: ConfidenceWeights | None = N
 def fit_on(decision: Decision, metric: Metric, lm: Scorer | None) -> ConfidenceWeights:
     """Fits weights on the picks of lists with references; see `fit_weights`."""
     evidence = find_evidence(decision, metric, lm)
-    references = [one.reference or "" for one in decision.lists.nbest]
+    references = [nbest_list.reference or "" for nbest_list in decision.lists.nbest]
     judgement = evidence.judge(references, metric)
     return fit_weights(evidence, judgement.correct, judgement.deletions)
 

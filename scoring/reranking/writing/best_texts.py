@@ -25,10 +25,10 @@ def _ending(path: str) -> str:
 def check_ids(path: str, lists: Sequence[NBestList]) -> None:
     """Raises InputError if the layout has ids, and the id of a list would end early in it."""
     line, ends = _LINES.get(_ending(path), ("", r"(?!)"))
-    for one in lists:
-        if re.search(ends, one.utterance_id):
+    for nbest_list in lists:
+        if re.search(ends, nbest_list.utterance_id):
             layout = line.format(id="id", text="words")
-            rule = f"the id {shown(one.utterance_id)} cannot stand in lines of `{layout}`"
+            rule = f"the id {shown(nbest_list.utterance_id)} cannot stand in lines of `{layout}`"
             raise InputError(rule, path)
 
 
@@ -40,13 +40,17 @@ def write_best(stream: TextIO, path: str, format: str, decision: Decision) -> No
     is_json = _ending(path) == "jsonl"
     if not (is_json or delimiter_of(path)):
         line, _ = _LINES.get(_ending(path), ("{text}", ""))
-        found = [(one.utterance_id, text) for one, text in zip(nbest, texts, strict=True)]
+        pairs = [
+            (nbest_list.utterance_id, text) for nbest_list, text in zip(nbest, texts, strict=True)
+        ]
         # Lines without ids stand where those of references do (`read_references`).
-        if line == "{text}" and {i for i, _ in found} == {*map(str, range(len(found)))}:
-            found.sort(key=lambda one: int(one[0]))
-        stream.writelines(line.format(id=i, text=text).strip() + "\n" for i, text in found)
+        if line == "{text}" and {i for i, _ in pairs} == {*map(str, range(len(pairs)))}:
+            pairs.sort(key=lambda pair: int(pair[0]))
+        stream.writelines(line.format(id=i, text=text).strip() + "\n" for i, text in pairs)
         return
-    rows = [_row(one, first, format) for one, first in zip(nbest, firsts, strict=True)]
+    rows = [
+        _row(nbest_list, first, format) for nbest_list, first in zip(nbest, firsts, strict=True)
+    ]
     names = dict.fromkeys(key for row in rows for key in row)
     name = "best" + "_" * sum(key.strip("_") == "best" for key in names)
     write = row_writer(stream, path)
@@ -59,15 +63,18 @@ def write_best(stream: TextIO, path: str, format: str, decision: Decision) -> No
             write({**cells, name: text})
 
 
-def _row(one: NBestList, first: int, format: str) -> dict[str, Any]:
+def _row(nbest_list: NBestList, first: int, format: str) -> dict[str, Any]:
     """The row of a list in its file: of the list, or of the hypothesis that the first pass picks.
 
     Where the file has none, id, text and reference.
     """
-    chosen, text = load_format(format), one.hypotheses[first].text if one.hypotheses else ""
-    kept = chosen.extra_of(one.hypotheses[first]) if one.hypotheses else {}
-    if "header" in kept:
-        return dict(zip(kept["header"], kept["cells"], strict=True))
-    named = {"id": one.utterance_id, "text": text, "reference": one.reference}
-    row = kept.get("fields") or (chosen.extra_of(one).get("record") if format == "jsonl" else None)
+    chosen = load_format(format)
+    text = nbest_list.hypotheses[first].text if nbest_list.hypotheses else ""
+    extra = chosen.extra_of(nbest_list.hypotheses[first]) if nbest_list.hypotheses else {}
+    if "header" in extra:
+        return dict(zip(extra["header"], extra["cells"], strict=True))
+    named = {"id": nbest_list.utterance_id, "text": text, "reference": nbest_list.reference}
+    row = extra.get("fields") or (
+        chosen.extra_of(nbest_list).get("record") if format == "jsonl" else None
+    )
     return row or {key: value for key, value in named.items() if value is not None}

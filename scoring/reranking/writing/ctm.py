@@ -17,9 +17,9 @@ from tta.scoring.words.evidence import UNIT
 
 def check_times(chosen: Format, lists: Sequence[NBestList], path: str) -> None:
     """Raises InputError if a hypothesis has no times, or has times that are none."""
-    for one in lists:
-        for hypothesis in one.hypotheses:
-            with located(f"list {shown(one.utterance_id)}", path=path):
+    for nbest_list in lists:
+        for hypothesis in nbest_list.hypotheses:
+            with located(f"list {shown(nbest_list.utterance_id)}", path=path):
                 timed, before = chosen.word_times(hypothesis), 0.0
                 if hypothesis.text and not timed:
                     rule = "a CTM needs the times of all words, and a hypothesis lacks them"
@@ -41,11 +41,11 @@ def write_ctm(
     """
     rows, without, several = [], [], set()
     last = {}  # {recording and channel: the record and the end of its last word}
-    for one, pick, words in zip(
+    for nbest_list, pick, words in zip(
         decision.lists.nbest, decision.picks, confidences.words, strict=True
     ):
-        name, channel, record = chosen.recording(one)
-        timed = chosen.word_times(one.hypotheses[pick]) if words else None
+        name, channel, record = chosen.recording(nbest_list)
+        timed = chosen.word_times(nbest_list.hypotheses[pick]) if words else None
         for word, times in zip(words, align([w.word for w in words], timed or ()), strict=True):
             if times is None:
                 without.append(word.word)
@@ -54,8 +54,11 @@ def write_ctm(
             if before[0] != record and times[0] < before[1]:
                 several.add(name)
             last[name, channel] = record, max(before[1], times[1])
-            rows.append((name, one.utterance_id, channel, *times, word))
-    rows = [(own if name in several else name, *rest) for name, own, *rest in rows]
+            rows.append((name, nbest_list.utterance_id, channel, *times, word))
+    rows = [
+        (utterance_id if name in several else name, channel, start, end, word)
+        for name, utterance_id, channel, start, end, word in rows
+    ]
     order = {name: number for number, name in enumerate(dict.fromkeys(row[0] for row in rows))}
     for name, channel, start, end, word in sorted(rows, key=lambda r: (order[r[0]], *r[1:3])):
         place = f"{'_'.join(name.split())} {channel} {start:.3f} {end - start:.3f}"
@@ -78,20 +81,22 @@ def align(words: Sequence[str], timed: Sequence[TimedWord]) -> list[tuple[float,
             parts = [""] if not word else _units(word)
             spoken += _shared(parts, start, end)
     blocks = LCSseq.opcodes([unit for _, unit in units], [unit for unit, *_ in spoken])
-    found: dict[int, list[float]] = {}
+    times: dict[int, list[float]] = {}
     i = j = 0
     for block in blocks.as_matching_blocks():
-        own, theirs = units[i : block.a], spoken[j : block.b]
-        if own and theirs and len(own) != len(theirs):
-            theirs = _shared([unit for _, unit in own], theirs[0][1], theirs[-1][2])
+        units_between, spoken_between = units[i : block.a], spoken[j : block.b]
+        if units_between and spoken_between and len(units_between) != len(spoken_between):
+            spoken_between = _shared(
+                [unit for _, unit in units_between], spoken_between[0][1], spoken_between[-1][2]
+            )
         i, j = block.a + block.size, block.b + block.size
         pairs = [
-            *zip(own, theirs, strict=False),
+            *zip(units_between, spoken_between, strict=False),
             *zip(units[block.a : i], spoken[block.b : j], strict=True),
         ]
         for (number, _), (_, start, end) in pairs:
-            found.setdefault(number, []).extend((start, end))
-    return [(min(found[n]), max(found[n])) if n in found else None for n in range(len(words))]
+            times.setdefault(number, []).extend((start, end))
+    return [(min(times[n]), max(times[n])) if n in times else None for n in range(len(words))]
 
 
 def _units(word):

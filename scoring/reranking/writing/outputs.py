@@ -71,9 +71,9 @@ def open_outputs(stack: ExitStack, config: RerankConfig, file: NBestFile) -> dic
     has_score_file = "score_file" in load_format(file.format).takes
     if has_score_file and paths.get("nbest", STANDARD_STREAM) != STANDARD_STREAM:
         names.append(f"{config.output_file}.scores")
-    for one, other in itertools.combinations(names, 2):
-        if os.path.realpath(one) == os.path.realpath(other):
-            raise InputError("two outputs have the same name", other)
+    for first, second in itertools.combinations(names, 2):
+        if os.path.realpath(first) == os.path.realpath(second):
+            raise InputError("two outputs have the same name", second)
     if config.best_file is not None:
         check_ids(config.best_file, file.lists)
     outputs: dict[str, Any] = {}
@@ -99,13 +99,13 @@ def write_lists(
     `write` is the function of `tta.data.nbest.files.open_nbest_output`.
     """
     reranked = []
-    for i, one in enumerate(decision.lists.nbest):
+    for i, nbest_list in enumerate(decision.lists.nbest):
         hypotheses = [
-            replace(one.hypotheses[j], score=float(decision.goodness[i, j]))
+            replace(nbest_list.hypotheses[j], score=float(decision.goodness[i, j]))
             for j in decision.ranking(i)
-            if candidates or not candidate_of(one.hypotheses[j])
+            if candidates or not candidate_of(nbest_list.hypotheses[j])
         ]
-        reranked.append(replace(one, hypotheses=tuple(hypotheses)))
+        reranked.append(replace(nbest_list, hypotheses=tuple(hypotheses)))
     write(reranked)
 
 
@@ -206,14 +206,14 @@ def _measure_curve(outputs: Mapping[str, Any], outcome: Outcome) -> WeightCurve 
 def score_rows(decision: Decision, names: Sequence[str]) -> Iterator[dict[str, Any]]:
     """Yields the scores of every hypothesis, list by list, best first; `names` are the models'."""
     models = decision.lists.models
-    for i, one in enumerate(decision.lists.nbest):
+    for i, nbest_list in enumerate(decision.lists.nbest):
         for j in decision.ranking(i):
             row = {
-                "id": one.utterance_id,
-                "text": one.hypotheses[j].text,
-                "first_pass_score": one.hypotheses[j].score,
+                "id": nbest_list.utterance_id,
+                "text": nbest_list.hypotheses[j].text,
+                "first_pass_score": nbest_list.hypotheses[j].score,
             }
-            if phrase := candidate_of(one.hypotheses[j]):
+            if phrase := candidate_of(nbest_list.hypotheses[j]):
                 row[CANDIDATE] = phrase
             if models:
                 row["lm_score"] = float(decision.lm_scores[i, j])
@@ -223,9 +223,11 @@ def score_rows(decision: Decision, names: Sequence[str]) -> Iterator[dict[str, A
                 first = rescored.first.reduced[rescored.weights.reduction]
                 row["estimated"] = not rescored.scored[i, j]
                 row["first_lm_score"] = float(first[i, j])
-            used = decision.weights.features
-            if used:
-                row["features"] = {name: float(decision.lists.feature(name)[i, j]) for name in used}
+            features = decision.weights.features
+            if features:
+                row["features"] = {
+                    name: float(decision.lists.feature(name)[i, j]) for name in features
+                }
             row["combined"] = float(decision.combined[i, j])
             if decision.expected_losses is not None:
                 row["posterior"] = float(decision.posteriors[i, j])
