@@ -20,6 +20,7 @@ from tta.scoring.combining.scored_lists import ScoredLists, pad
 from tta.scoring.combining.weights import PHRASES, RerankWeights, rounded
 from tta.scoring.metrics.error_rate import INSERTION
 from tta.scoring.metrics.metric import with_basic
+from tta.scoring.notes import Note, NoteKind
 from tta.scoring.phrases.phrases import Phrase, Phrases
 
 # A word of a phrase counts as much as LEVEL + SLOPE * logit(R) standard deviations of the first
@@ -154,26 +155,32 @@ def biased_errors(
     return BiasedErrors(errors[True], sizes[True], errors[False], sizes[False])
 
 
-def phrase_notes(weighed: WeighedPhrases, before: np.ndarray) -> Iterator[str]:
+def phrase_notes(weighed: WeighedPhrases, before: np.ndarray) -> Iterator[Note]:
     """Yields what a reader of picks with phrases must know; `before` are those without, [L] int."""
     phrases, after = weighed.phrases, select(weighed.lists, weighed.weights)
     times = f", {weighed.num_lists:,} times, of which {weighed.share:.0%} are believed"
-    yield (
+    yield _note(
         f"{len(weighed.present):,} of {len(phrases.factors):,} phrases stand in lists"
         f"{times if weighed.num_lists else ''}; with the weight {weighed.weight:.2f} they change "
-        f"{(before != after).sum():,} of {len(after):,} picks"
+        f"{(before != after).sum():,} of {len(after):,} picks",
+        is_warning=False,
     )
     if phrases.common:
-        yield (
+        yield _note(
             f"common words among the phrases were left out: {len(phrases.common):,}, such as "
             f"{', '.join(map(shown, phrases.common[:5]))}; phrase<tab>1 keeps one"
         )
     if phrases.metric.of_speech:
         yield from _spelling_notes(weighed)
-        yield from _rate_notes(weighed, before, after)
+        for text in _rates(weighed, before, after):
+            yield _note(text, is_warning=False)
 
 
-def _spelling_notes(weighed: WeighedPhrases) -> Iterator[str]:
+def _note(text: str, is_warning: bool = True) -> Note:
+    return Note(NoteKind.PHRASES, text, is_warning=is_warning)
+
+
+def _spelling_notes(weighed: WeighedPhrases) -> Iterator[Note]:
     """Yields a note on phrases that the lists have in another case, or with punctuation."""
     phrases, metric = weighed.phrases, with_basic(weighed.phrases.metric)
     absent = [phrases.names[phrase] for phrase in phrases.factors if phrase not in weighed.present]
@@ -188,14 +195,14 @@ def _spelling_notes(weighed: WeighedPhrases) -> Iterator[str]:
         return
     differing = {phrase for text in texts for _, phrase in basic.find(basic.units(text))}
     if differing:
-        yield (
+        yield _note(
             f"phrases that stand in the lists in another case or with punctuation: "
             f"{len(differing):,}, such as {shown(basic.names[min(differing)])}; "
             "--normalize=basic finds them"
         )
 
 
-def _rate_notes(weighed: WeighedPhrases, before: np.ndarray, after: np.ndarray) -> Iterator[str]:
+def _rates(weighed: WeighedPhrases, before: np.ndarray, after: np.ndarray) -> Iterator[str]:
     """Yields the error rates inside and outside of phrases, of the picks before and after."""
     nbest, name = weighed.lists.nbest, weighed.phrases.metric.name
     measured = [row for row, nbest_list in enumerate(nbest) if nbest_list.reference is not None]

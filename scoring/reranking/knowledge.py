@@ -3,13 +3,11 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from tta.scoring.combining.decision import select
 from tta.scoring.combining.part import Part
 from tta.scoring.combining.score import ScoredProblem
 from tta.scoring.combining.weights import PHRASES, RerankWeights
-from tta.scoring.notes import Note, NoteKind
+from tta.scoring.notes import Note
 from tta.scoring.phrases.candidates import with_candidates
 from tta.scoring.phrases.phrases import Phrases
 from tta.scoring.phrases.weight import WeighedPhrases, phrase_notes, weigh_phrases
@@ -80,6 +78,4 @@ def knowledge_notes(
     """Yields what a reader must know of phrases; `weights` are those without them."""
     if knowledge.phrases is None:
         return
-    before: np.ndarray = select(scored.problem.test.lists, weights)
-    for number, text in enumerate(phrase_notes(knowledge.phrases, before)):
-        yield Note(NoteKind.PHRASES, text, is_warning=number > 0)
+    yield from phrase_notes(knowledge.phrases, select(scored.problem.test.lists, weights))

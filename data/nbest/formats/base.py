@@ -179,6 +179,13 @@ class Format:
         """The recording of a list that was read, its channel, and the number of its record."""
         return nbest.utterance_id, "1", 0
 
+    def row_of(self, nbest: NBestList, hypothesis: Hypothesis | None) -> dict[str, Any] | None:
+        """The row of a file that holds a list, or one of its hypotheses; None if there is none."""
+        extra = {} if hypothesis is None else self.extra_of(hypothesis)
+        if "header" in extra:
+            return dict(zip(extra["header"], extra["cells"], strict=True))
+        return extra.get("fields")
+
     def extra_of(self, item: Hypothesis | NBestList) -> dict[str, Any]:
         """The `extra` that this format stored when it read the item, or {}."""
         return (item.extra or {}).get(self.name) or {}

@@ -68,13 +68,11 @@ def _row(nbest_list: NBestList, first: int, format: str) -> dict[str, Any]:
 
     Where the file has none, id, text and reference.
     """
-    chosen = load_format(format)
-    text = nbest_list.hypotheses[first].text if nbest_list.hypotheses else ""
-    extra = chosen.extra_of(nbest_list.hypotheses[first]) if nbest_list.hypotheses else {}
-    if "header" in extra:
-        return dict(zip(extra["header"], extra["cells"], strict=True))
-    named = {"id": nbest_list.utterance_id, "text": text, "reference": nbest_list.reference}
-    row = extra.get("fields") or (
-        chosen.extra_of(nbest_list).get("record") if format == "jsonl" else None
-    )
+    hypothesis = nbest_list.hypotheses[first] if nbest_list.hypotheses else None
+    row = load_format(format).row_of(nbest_list, hypothesis)
+    named = {
+        "id": nbest_list.utterance_id,
+        "text": "" if hypothesis is None else hypothesis.text,
+        "reference": nbest_list.reference,
+    }
     return row or {key: value for key, value in named.items() if value is not None}

@@ -261,7 +261,7 @@ def test_common_words_are_left_out_unless_they_have_a_factor():
     assert [*phrases.factors] == [("of", "the"), ("London",), ("Ely",)]
     assert phrases.find(["the"]) == [] != every.find(["the"])
     _, note, *_ = phrase_notes(weigh_phrases(lists(*ROWS), phrases, PLAIN), np.zeros(3, int))
-    assert note.startswith("common words among the phrases were left out: 1, such as 'the'; ")
+    assert note.text.startswith("common words among the phrases were left out: 1, such as 'the'; ")
 
 
 BIASED = [  # text, reference, errors and words in phrases, and of the others; why
@@ -286,7 +286,7 @@ def test_the_notes_give_counts_changed_picks_and_rates():
     rows = [{"at ely": -1.0, "at all": -9.0}] * 20 + [{"at elly": -1.0, "at ely": -4.0}]
     nbest, phrases = lists(*rows, reference="at ely"), Phrases(["ely", "kathmandu"], WER)
     found = weigh_phrases(nbest, phrases, PLAIN)
-    notes = [*phrase_notes(found, select(nbest, PLAIN))]
+    notes = list(map(str, phrase_notes(found, select(nbest, PLAIN))))
     assert notes == [
         "1 of 2 phrases stand in lists, 21 times, of which 33% are believed; with the weight 1.68 "
         "they change 1 of 21 picks",
@@ -299,7 +299,7 @@ def test_lists_without_a_reference_have_no_rate():
     nbest, phrases = lists(*ROWS[:2], reference="ely is far"), Phrases(["ely"], WER)
     alone = replace(nbest.nbest[0], reference=None)
     found = weigh_phrases(replace(nbest, nbest=[alone, nbest.nbest[1]]), phrases, PLAIN)
-    *_, inside, outside = phrase_notes(found, np.zeros(2, int))
+    *_, inside, outside = map(str, phrase_notes(found, np.zeros(2, int)))
     assert inside == "B-WER 0.00 -> 0.00 % of 1 units inside of phrases"
     assert outside == "U-WER 0.00 -> 0.00 % of 2 units outside of phrases"
 
@@ -315,7 +315,8 @@ SPELLED = [  # phrases, how many stand in the lists in another case or with sign
 @pytest.mark.parametrize(("lines", "count", "why"), SPELLED)
 def test_another_spelling_of_phrases_is_pointed_out(lines, count, why):
     weighed = weigh_phrases(lists(*ROWS), Phrases(lines, WER), PLAIN)
-    notes = [note for note in phrase_notes(weighed, np.zeros(3, int)) if "another case" in note]
+    every = map(str, phrase_notes(weighed, np.zeros(3, int)))
+    notes = [note for note in every if "another case" in note]
     assert [f"punctuation: {count}, such as" in note for note in notes] == [True] * bool(count), why
 
 

@@ -59,7 +59,7 @@ def part(*lists, measured=True, weights=LM):
     )
 
 
-def render(part, curve=b"", colours=None):
+def render(part, curve=None, colours=None):
     stream = io.StringIO()
     counts = len(part.decision.lists.nbest), 0, 0
     test = PartReport(part.path, *counts, part.evaluation)
@@ -67,7 +67,7 @@ def render(part, curve=b"", colours=None):
     report = Report(test, None, ["a"], metric, notes=["a note"], signatures=["a|signature"])
     changes = find_changes(part.decision, part.statistics)
     colours = None if colours is False else colours or Colours()
-    write_page(stream, report, part.decision, changes, curve, colours)
+    write_page(stream, report, part.decision, changes, curve=curve, colours=colours)
     return stream.getvalue()
 
 
@@ -242,8 +242,8 @@ def test_nothing_in_the_files_breaks_out_of_the_page():
 
 def test_the_curve_is_drawn_in_the_page_with_the_page_s_ink():
     svg = (
-        b'<?xml version="1.0"?>\n<!DOCTYPE svg>\n<svg xmlns="http://www.w3.org/2000/svg">'
-        b'<path style="stroke: #000000; fill: #ffffff"></path></svg>'
+        '<?xml version="1.0"?>\n<!DOCTYPE svg>\n<svg xmlns="http://www.w3.org/2000/svg">'
+        '<path style="stroke: #000000; fill: #ffffff"></path></svg>'
     )
     page = render(part(BETTER), curve=svg)
     assert '<svg xmlns="http://www.w3.org/2000/svg">' in page

@@ -141,6 +141,10 @@ class JsonFormat(Format):
         channel = channel_of(source.record, source.path) if source.layout else "1"
         return source.recording or nbest.utterance_id, channel, id(source.record)
 
+    def row_of(self, nbest, hypothesis):
+        source = self._list_source(nbest)
+        return source.record if source is not None and self.name == "jsonl" else None
+
     def read(self, source, collector):
         tool = self.tool
         if tool.anywhere:
