@@ -160,7 +160,7 @@ def test_the_code_of_the_other_tutorials_runs_and_prints_what_it_shows(clone, mo
         for block in blocks(text, "python")
         if page != "own_model"
     ]
-    assert len(code) == 3
+    assert len(code) == 4
     monkeypatch.chdir(clone)
     printed = printed_by("\n".join(code))
     shown = re.findall(r"^ *print\(.*\)  # (.*)$", "\n".join(code), re.MULTILINE)

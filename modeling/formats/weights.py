@@ -163,16 +163,17 @@ def _from_chunks(content, dtype, shape, chunk, places):
 
     Raises ValueError unless the chunks fill the array: its memory is not initialized.
     """
-    starts = itertools.product(*(range(0, n, size) for n, size in zip(shape, chunk, strict=True)))
-    size = np.dtype(dtype).itemsize * math.prod(shape)
-    if size > len(content) or sorted(map(tuple, starts)) != sorted(tuple(p[:-1]) for p in places):
+    if np.dtype(dtype).itemsize * math.prod(shape) > len(content):
         raise ValueError("an index of another file")
-    found, count = np.empty(shape, dtype), math.prod(chunk)
-    for *starts, offset in places:
-        part = found[tuple(slice(a, a + n) for a, n in zip(starts, chunk, strict=True))]
+    starts = itertools.product(*(range(0, n, size) for n, size in zip(shape, chunk, strict=True)))
+    if sorted(map(tuple, starts)) != sorted(tuple(place[:-1]) for place in places):
+        raise ValueError("an index of another file")
+    array, count = np.empty(shape, dtype), math.prod(chunk)
+    for *start, offset in places:
+        part = array[tuple(slice(a, a + n) for a, n in zip(start, chunk, strict=True))]
         values = np.frombuffer(content, dtype, count, offset).reshape(chunk)
         part[...] = values[tuple(map(slice, part.shape))]
-    return found
+    return array
 
 
 def check_size(

@@ -95,7 +95,9 @@ def load_metric(name: str, bleu_tokenize: str = "13a", normalize: str = "none") 
     if kind.of_speech:
         return kind(normalize)
     if normalize != "none":
-        raise InputError(f"normalize={normalize} is for metrics of speech, not {name}")
+        raise InputError(
+            f"normalize={normalize} is for metrics of speech, such as wer and cer, not {name}"
+        )
     return kind(bleu_tokenize) if name == "bleu" else kind()
 
 

@@ -398,7 +398,7 @@ def test_moses_is_measured_by_bleu(tmp_path, model):
     lines = (tmp_path / "out").read_text().splitlines()
     assert lines[0].startswith("0 ||| the cat sat on the mat ||| lm= -2 ||| ")
     assert "WER" in str(rerank(**files, metric="wer", overwrite=True))
-    with pytest.raises(InputError, match="is for the metrics wer and cer, not bleu"):
+    with pytest.raises(InputError, match="is for metrics of speech, such as wer and cer, not bleu"):
         rerank(**files, normalize="basic", overwrite=True)
 
 

@@ -78,7 +78,10 @@ WRONG = {
         ("--format=xml", "format=xml"),
         ("--beam_size=0", "beam_size=0"),
         ("--metric=none --dev_nbest_file=y", "tuning on dev_nbest_file needs a metric, not none"),
-        ("--metric=bleu --normalize=lower", "normalize=lower is for the metrics wer and cer, not"),
+        (
+            "--metric=bleu --normalize=lower",
+            "normalize=lower is for metrics of speech, such as wer and cer, not",
+        ),
         ("--normalize=upper", "normalize=upper"),
         ("--dev_reference_file=y", "needs dev_nbest_file"),
         ("--dev_score_file=y", "needs dev_nbest_file"),

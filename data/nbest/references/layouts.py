@@ -11,6 +11,7 @@ utt1-0:<TAB>ref=['the', 'cat']             icefall's recogs, with a line `hyp=` 
 """
 
 import ast
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 
@@ -138,6 +139,10 @@ def _read_audio(rows: Rows) -> Reading:
     return Reading(references, [IdColumn(IdKind.RECORDING, [(match[1],) for _, match in matches])])
 
 
+# So many separators of an id may stand between a speaker and the id.
+_MOST_SEPARATORS = 32
+
+
 def _trn_readings(rows: Rows) -> Iterator[Reading]:
     """Words may have brackets, so that lines of a trn file are certain only if all ids differ."""
     references, ids = [], []
@@ -154,7 +159,8 @@ def _trn_readings(rows: Rows) -> Iterator[Reading]:
 
 def _with_and_without_speaker(utterance_id):
     """The id, and what may be the id in `speaker-id`, as ESPnet writes it."""
-    ends = [match.end() for match in re.finditer("[-_]", utterance_id)]
+    separators = itertools.islice(re.finditer("[-_]", utterance_id), _MOST_SEPARATORS)
+    ends = [match.end() for match in separators]
     return (utterance_id, *(utterance_id[end:] for end in ends))
 
 

@@ -121,7 +121,7 @@ def test_metrics_are_loaded_by_name():
     rule = "metric must be wer or cer or bleu or chrf or ter, not 'per'"
     with pytest.raises(InputError, match=rule):
         load_metric("per")
-    with pytest.raises(InputError, match="is for metrics of speech, not bleu"):
+    with pytest.raises(InputError, match="is for metrics of speech, such as wer and cer, not bleu"):
         load_metric("bleu", normalize="lower")
 
 
