@@ -47,8 +47,14 @@ def as_texts(texts: Iterable[str], name: str = "texts") -> list[str]:
 def as_list(values: Iterable[Any], name: str, kind: str) -> list[Any]:
     """The items of an ordered iterable; `name` and `kind` are for the error.
 
-    Raises TypeError if `values` is not an iterable, or is a str, bytes, a set or a dict.
+    Raises TypeError if `values` is not an iterable, or is a str, bytes, a set, a dict, or a table,
+    which libraries iterate by columns or by their names.
     """
+    if is_table(values):
+        raise TypeError(
+            f"{name} must be an ordered iterable of {kind}, not a {type(values).__name__}: pass "
+            "its rows, such as frame.to_numpy().tolist(), or one of its columns"
+        )
     refused = str, bytes, bytearray, set, frozenset, Mapping
     is_one_value = getattr(values, "ndim", 1) == 0
     if isinstance(values, refused) or not isinstance(values, Iterable) or is_one_value:
@@ -81,6 +87,12 @@ def check_same_index(columns: Mapping[str, Any]) -> None:
                 f"{first} and {second} have different indices, so their rows may not belong "
                 "together; align them, or pass lists"
             )
+
+
+def is_table(values: Any) -> bool:
+    """Whether an object is a table, such as a data frame of pandas or polars, or one of pyarrow."""
+    has_columns = hasattr(values, "columns") or hasattr(values, "column_names")
+    return has_columns and not isinstance(values, Mapping)
 
 
 def check_choice(what: str, value: str, choices: Collection[str], name: str | None = None) -> None:

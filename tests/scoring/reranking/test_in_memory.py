@@ -349,6 +349,40 @@ def test_type_errors(call, message):
         call()
 
 
+class Frame:
+    """Like a data frame of pandas (or a table of pyarrow, with `column_names`)."""
+
+    columns, ndim = ("a", "b"), 2
+
+    def __iter__(self):
+        return iter(self.columns)
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (lambda frame: tta.rerank(frame, None, "none"), "lists"),
+        (lambda frame: tta.confidence(frame, None, "none"), "lists"),
+        (lambda frame: tta.tune(frame, ["a"], None, "none"), "lists"),
+        (lambda frame: tta.fit_confidence(frame, ["a"], None, "none"), "lists"),
+        (lambda frame: tta.Reranker("none").rerank(frame), "lists"),
+        (lambda frame: tta.rerank([["a"]], frame, "none"), "scores"),
+        (lambda frame: tta.rerank([frame], None, "none"), "lists[0]"),
+        (lambda frame: tta.rerank([["a"]], [frame], "none"), "scores[0]"),
+        (lambda frame: tta.rerank([["a"]], None, "none", features=frame), "features"),
+        (lambda frame: tta.rerank([["a"]], None, "none", phrases=frame), "phrases"),
+        (lambda frame: tta.tune([["a"]], frame, None, "none"), "references"),
+        (lambda frame: tta.load().score(frame), "texts"),
+        (lambda frame: tta.load().similarity(["a"], frame), "second"),
+    ],
+)
+def test_tables_are_refused_in_one_line(call, name):
+    with pytest.raises(
+        TypeError, match=rf"^{re.escape(name)} must be .* not a Frame: pass its rows"
+    ):
+        call(Frame())
+
+
 SPELLED = [["it &apos;s open", "it 's shut"]]
 
 
