@@ -2,13 +2,22 @@
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from tta.errors import InputError, shown
+from tta.scoring.combining.list_features import LIST_FEATURES
 from tta.scoring.combining.part import Part
 from tta.scoring.combining.problem import Problem
+from tta.scoring.combining.scored_lists import RANK
+from tta.scoring.combining.tuning import center
 from tta.scoring.metrics.metric import Metric
 from tta.scoring.metrics.risk import needs_losses
 from tta.scoring.notes import Note, NoteKind
 from tta.scoring.reranking.reading import RerankInput
+
+# The correlation within lists above which a column is a copy of another one, and how many
+# differences of hypotheses show it.
+_COPY, _LEAST_SHOWN = 0.9999, 10
 
 
 def lay_out(lists: RerankInput, rank_scores: bool = True) -> Problem:
@@ -55,8 +64,45 @@ def compare(
     return problem.map(lambda part: part.compared(metric, measured, losses))
 
 
+def copied_features(problem: Problem) -> dict[str, str]:
+    """The features of the lists that say what another column says: {name: what it copies}.
+
+    A copy is a multiple of the other column, plus a constant of each list. It is no new knowledge,
+    but tuning would take it for some. Few hypotheses show no copy: two columns of a list of two
+    hypotheses are always multiples.
+    """
+    lists = problem.chosen_on.lists
+    names = sorted(problem.features - {RANK, *LIST_FEATURES})
+    if int(np.maximum(lists.present.sum(axis=1) - 1, 0).sum()) < _LEAST_SHOWN:
+        return {}
+
+    def direction(scores: np.ndarray) -> np.ndarray:
+        centered = center(lists.present, scores).ravel()
+        return centered / max(float(np.linalg.norm(centered)), 1e-300)
+
+    columns = {
+        "the first pass": direction(lists.first_pass),
+        "the number of words": direction(lists.num_words),
+        "the rank": direction(lists.feature(RANK)),
+    }
+    copies: dict[str, str] = {}
+    for name in names:
+        column = direction(lists.feature(name))
+        same = [
+            other for other, direction_of in columns.items() if abs(column @ direction_of) > _COPY
+        ]
+        if same:
+            copies[name] = same[0]
+        else:
+            columns[f"the feature {name}"] = column
+    return copies
+
+
 def list_notes(problem: Problem) -> Iterator[Note]:
-    """Yields notes on lists that are both dev and test lists, and on empty ones."""
+    """Yields notes on copied features, on dev lists among the test lists, and on empty lists."""
+    for name, other in copied_features(problem).items():
+        text = f"the feature {name} is left out: it is a copy of {other}, up to scale"
+        yield Note(NoteKind.LISTS, text)
     dev, test = problem.dev, problem.test
     if dev is not None and dev is not test:
         yield from _overlap_notes(dev, test)

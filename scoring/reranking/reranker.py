@@ -28,7 +28,7 @@ from tta.scoring.metrics.metric import Metric, load_metric
 from tta.scoring.notes import in_order
 from tta.scoring.phrases.lines import MAX_FACTOR
 from tta.scoring.phrases.phrases import Phrases
-from tta.scoring.reranking.comparing import compare, lay_out, list_notes
+from tta.scoring.reranking.comparing import compare, copied_features, lay_out, list_notes
 from tta.scoring.reranking.knowledge import PhraseOptions, add_knowledge, knowledge_notes
 from tta.scoring.reranking.notes import pick_notes, scoring_notes
 from tta.scoring.reranking.reading import RerankInput, read_lists
@@ -193,7 +193,9 @@ class Reranker:
 
         Raises InputError if not every hypothesis has a feature that is to be used.
         """
-        names = problem.features - ({PHRASES} if self.phrases is not None else set())
+        names = problem.features - copied_features(problem).keys()
+        if self.phrases is not None:
+            names -= {PHRASES}
         fixed = self.fixed.name_features(names)
         for part in problem.parts:
             for name in fixed.features:

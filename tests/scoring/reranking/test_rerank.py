@@ -67,6 +67,40 @@ def text_of(page):
     return " ".join(html.unescape(re.sub("<[^>]+>", " ", body)).split())
 
 
+COPIES = [  # the feature of a hypothesis by its score, its words and its rank; what it copies
+    (lambda score, words, rank: 3.0 * score + 7.0, "the first pass"),
+    (lambda score, words, rank: -2.0 * words, "the number of words"),
+    (lambda score, words, rank: np.log(rank + 1.0), "the rank"),
+    (lambda score, words, rank: score + (0.5 if rank == 2 else 0.0), None),
+]
+
+
+@pytest.mark.parametrize(("feature", "copied"), COPIES)
+def test_a_feature_that_copies_another_column_is_not_tuned(tmp_path, feature, copied):
+    rng = np.random.default_rng(3)
+    rows = []
+    for i in range(9):
+        texts = [" ".join("a" * rng.integers(1, 9)) for _ in range(5)]
+        scores = -np.sort(rng.random(5) * 9)
+        rows.append(
+            {
+                "id": str(i),
+                "reference": texts[1],
+                "hypotheses": [
+                    {"text": t, "score": s, "am": feature(s, len(t.split()), rank)}
+                    for rank, (t, s) in enumerate(zip(texts, scores.tolist(), strict=True))
+                ],
+            }
+        )
+    path = tmp_path / "dev.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    config = RerankConfig(nbest_file=str(path), dev_nbest_file=str(path))
+    report = rerank_files(config, [])
+    note = f"the feature am is left out: it is a copy of {copied}, up to scale"
+    assert (note in report.notes) == (copied is not None)
+    assert ("am=" in report.signatures[-1]) == (copied is None)
+
+
 def test_mbr_writes_minus_the_expected_loss_best_first(votes, tmp_path):
     out, scores = tmp_path / "out.jsonl", tmp_path / "scores.jsonl"
     config = RerankConfig(nbest_file=votes, **PLAIN, output_file=str(out), scores_file=str(scores))
