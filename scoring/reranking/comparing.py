@@ -73,7 +73,8 @@ def copied_features(problem: Problem) -> dict[str, str]:
     """
     lists = problem.chosen_on.lists
     names = sorted(problem.features - {RANK, *LIST_FEATURES})
-    if int(np.maximum(lists.present.sum(axis=1) - 1, 0).sum()) < _LEAST_SHOWN:
+    num_differences = int(np.maximum(lists.present.sum(axis=1) - 1, 0).sum())
+    if not names or num_differences < _LEAST_SHOWN:
         return {}
 
     def direction(scores: np.ndarray) -> np.ndarray:
@@ -88,21 +89,16 @@ def copied_features(problem: Problem) -> dict[str, str]:
     copies: dict[str, str] = {}
     for name in names:
         column = direction(lists.feature(name))
-        same = [
-            other for other, direction_of in columns.items() if abs(column @ direction_of) > _COPY
-        ]
-        if same:
-            copies[name] = same[0]
+        originals = [other for other, unit in columns.items() if abs(column @ unit) > _COPY]
+        if originals:
+            copies[name] = originals[0]
         else:
             columns[f"the feature {name}"] = column
     return copies
 
 
 def list_notes(problem: Problem) -> Iterator[Note]:
-    """Yields notes on copied features, on dev lists among the test lists, and on empty lists."""
-    for name, other in copied_features(problem).items():
-        text = f"the feature {name} is left out: it is a copy of {other}, up to scale"
-        yield Note(NoteKind.LISTS, text)
+    """Yields notes on lists that are both dev and test lists, and on empty ones."""
     dev, test = problem.dev, problem.test
     if dev is not None and dev is not test:
         yield from _overlap_notes(dev, test)

@@ -189,14 +189,19 @@ class Reranker:
         )
 
     def _fix_features(self, problem: Problem) -> FixedWeights:
-        """The fixed weights, with the names of the features of the lists.
+        """The fixed weights, with the names of the features of the lists, without copies.
 
         Raises InputError if not every hypothesis has a feature that is to be used.
         """
-        names = problem.features - copied_features(problem).keys()
-        if self.phrases is not None:
-            names -= {PHRASES}
+        names = problem.features - ({PHRASES} if self.phrases is not None else set())
         fixed = self.fixed.name_features(names)
+        copies = copied_features(problem)
+        features = {
+            name: weight
+            for name, weight in fixed.features.items()
+            if weight is not None or name not in copies
+        }
+        fixed = replace(fixed, features=features)
         for part in problem.parts:
             for name in fixed.features:
                 part.lists.feature(name)

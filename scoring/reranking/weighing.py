@@ -9,6 +9,7 @@ from tta.scoring.combining.scored_lists import RANK
 from tta.scoring.combining.systems import WITHOUT_MODEL, WeightChoice
 from tta.scoring.combining.weights import FixedWeights, RerankWeights
 from tta.scoring.notes import Note, NoteKind
+from tta.scoring.reranking.comparing import copied_features
 
 # Fewer dev lists than this hardly move the weights (docs/reranking.md, the learning curve).
 FEW_LISTS = 30
@@ -52,6 +53,9 @@ def weight_notes(scored: ScoredProblem, chosen: ChosenWeights) -> Iterator[Note]
     if chosen.is_given:
         return
     dev, test = scored.problem.dev, scored.problem.test
+    for name, other in copied_features(scored.problem).items():
+        if name not in chosen.weights.features:
+            yield _note(f"the feature {name} is left out: it is a copy of {other}, up to scale")
     weights, fixed, free = chosen.weights, chosen.choice.fixed, free_weights(scored, chosen)
     if weights.lm_weight == 1 and fixed.lm_weights is None and test.has_scores:
         yield _note(
