@@ -331,3 +331,14 @@ WORDS = [  # text, metric, the words in phrases, why
 @pytest.mark.parametrize(("text", "metric", "inside", "why"), WORDS)
 def test_words_in_phrases(text, metric, inside, why):
     assert Phrases(["ely"], metric).words_inside(text) == inside, why
+
+
+@pytest.mark.parametrize("name", ["bleu", "chrf", "ter"])
+def test_phrases_weigh_nothing_for_metrics_of_translations(name):
+    """Also where no phrase stands in a list; their errors are no words, so there is no rate."""
+    for lines in ["ely"], ["Kathmandu"]:
+        weighed = weigh_phrases(
+            lists(*ROWS, reference="ely"), Phrases(lines, load_metric(name)), PLAIN
+        )
+        assert weighed.weight == 0
+        assert len([*phrase_notes(weighed, np.zeros(3, int))]) == 1
