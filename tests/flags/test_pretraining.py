@@ -212,6 +212,7 @@ def test_standard_error_has_only_the_command_s_own_lines(runs):
         line.strip()
         for line in text.splitlines()
         if line.strip() and "step/s" not in line and "s/step" not in line
+        if not line.startswith("note: ")  # of the calibration
     ]
     steps = [line.split(":")[0] for line in rest]
     assert steps[::2] == steps[1::2] == ["step 20", "step 40", "step 43"]
@@ -238,7 +239,7 @@ def refusals(folder):
     )
     tiny_config(vocab_size=29).to_json(folder / "vocab29.json")
     tiny_config(max_position_embeddings=MAX_LENGTH - 1).to_json(folder / "short.json")
-    tiny_config(model_type="gpt").to_json(folder / "gpt.json")
+    (folder / "gpt.json").write_text(json.dumps(tiny_config().to_dict() | {"model_type": "gpt"}))
     tiny_config(num_hidden_layers=1).to_json(folder / "good.json")
     tiny_config(num_hidden_layers=1, hidden_dropout_prob=0.5).to_json(folder / "dropout.json")
     write_dataset(folder / "cut", sentences(20))

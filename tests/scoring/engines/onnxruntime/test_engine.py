@@ -11,8 +11,8 @@ from tests.modeling import numpy_tta
 from tests.tiny import CONFIG, TOKENS, make_model, of_family, write_model_directory
 from tta.errors import InputError
 from tta.modeling.formats.model_directory import load_model, save_model
-from tta.modeling.kits import keras
 from tta.modeling.kits.onnx.language_model import Network
+from tta.modeling.layers import base as layers
 from tta.scoring.engines.directory import tokenizer_in
 from tta.scoring.engines.onnxruntime.loading import load_onnx
 from tta.scoring.engines.tensorflow.engine import TensorFlowEngine
@@ -160,9 +160,9 @@ def test_the_last_layer_norm_alone_is_centred(monkeypatch, family):
     config, centred = model.config, []
     last = f"layer_{config.num_hidden_layers - 1}/feed_forward_norm"
     last = "final_norm" if config.norm_first else last
-    centred_layer_norm = keras.centred_layer_norm
+    centred_layer_norm = layers.centred_layer_norm
     monkeypatch.setattr(
-        keras, "centred_layer_norm", lambda x, w: centred.append(w) or centred_layer_norm(x, w)
+        layers, "centred_layer_norm", lambda x, w: centred.append(w) or centred_layer_norm(x, w)
     )
     model.encode({"input_ids": IDS, "padding_mask": MASK})
     assert centred == [model.encoder.of(f"{last}/norm")] == [model.encoder.output_norm]
