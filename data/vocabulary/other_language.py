@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from scipy.special import bdtrc
 
-from tta.data.text.words import LETTERS, is_letters
+from tta.data.text.words import LETTERS
 from tta.data.vocabulary.tokenizer import Tokenizer
 
 _WORD = re.compile(rf"{LETTERS}(?:'{LETTERS})*")
@@ -36,8 +36,7 @@ def split_in_other_language(
     short = [word for word in cased if len(word) <= _SHORT]
     if not short or sum(len(word) <= 3 for word in words) <= 0.1 * len(words):
         return None
-    num_whole = sum(map(is_letters, tokenizer.vocabulary.tokens))
-    typical = 1 - math.log(max(num_whole, 1)) / math.log(_LANGUAGE_WORDS)
+    typical = 1 - math.log(max(tokenizer.vocabulary.num_words, 1)) / math.log(_LANGUAGE_WORDS)
     sizes = dict(zip(words, tokenizer.tokenize_flat(words)[1].tolist(), strict=True))
     split = sum(sizes[word] > 1 for word in short) / len(short)
     kinds = {*short}

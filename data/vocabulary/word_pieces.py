@@ -14,6 +14,7 @@ import numpy as np
 from tta.checked_files import check_regular, read_json_object
 from tta.data.text.files import open_output
 from tta.data.text.lines import iter_lines
+from tta.data.text.words import is_letters
 from tta.errors import InputError
 from tta.names import TOKENIZER_JSON
 
@@ -94,6 +95,11 @@ class Vocabulary(TokenFile):
 
     tokens: tuple[str, ...]
     path: str | None = field(default=None, compare=False)
+
+    @cached_property
+    def num_words(self) -> int:
+        """How many tokens are words: letters alone, without "##"."""
+        return sum(map(is_letters, self.tokens))
 
     def __post_init__(self):
         object.__setattr__(self, "tokens", tuple(self.tokens))

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-import tta
 from tta.errors import InputError
 from tta.scoring.combining.decision import decide, posteriors_of
 from tta.scoring.combining.scored_lists import (
@@ -28,7 +27,6 @@ from tta.scoring.combining.scored_lists import (
     score_texts,
 )
 from tta.scoring.combining.weights import RerankWeights
-from tta.scoring.scorers.options import options_of
 from tta.scoring.scorers.scorer import Scorer
 
 LEAST = 3  # hypotheses of a list that are rescored in any case, unless `best` is lower
@@ -85,14 +83,6 @@ class Levels(Scorer):
         rank = np.argsort(np.argsort(-probabilities, axis=1, kind="stable"), axis=1, kind="stable")
         probable = probabilities >= self.share * probabilities.max(axis=1, keepdims=True)
         return present & (probable | (rank < LEAST)) & (rank < self.best)
-
-
-def load_levels(model: Any, **options: Any) -> Scorer:
-    """Loads a model with the options of `tta.load`; or both of `Levels`."""
-    if not isinstance(model, Levels):
-        return tta.load(model, **options)
-    both = (tta.load(level, **options_of(level, model.models, options)) for level in model.models)
-    return Levels(*both, share=model.share, best=model.best)
 
 
 def rescore(

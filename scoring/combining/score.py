@@ -112,8 +112,9 @@ def score(
         return _score_in_levels(problem, models, models.levels, fixed or FixedWeights(), progress)
     records, lm = [], None
     for model in reversed(models.models):  # the first model is loaded last, and stays
-        lm = None
-        gc.collect()  # a compiled function and its model refer to each other
+        if lm is not None:
+            lm = None
+            gc.collect()  # a compiled function and its model refer to each other
         lm = models.load(model)
         records.insert(0, record(lm, problem))
         scores = score_texts(lm, problem.texts, progress)
@@ -130,8 +131,9 @@ def _score_in_levels(
     scores = score_texts(lm, problem.texts, progress)
     problem = problem.map(lambda part: part.scored(scores))
     weights = fixed.first_level or choose_first_level(problem, fixed)
-    del lm
-    gc.collect()
+    if lm is not levels.models[0]:  # nobody else holds it
+        del lm
+        gc.collect()
     second = models.load(levels.models[1])
     second_record = record(second, problem)
     problem = problem.map(

@@ -107,7 +107,8 @@ class Reranker:
     def run(self, lists: RerankInput, problem: Problem) -> Outcome:
         """The stages of reranking, for lists that were read and laid out."""
         problem = self._compare(problem)
-        fixed = self._fix_features(problem)
+        copies = copied_features(problem)
+        fixed = self._fix_features(problem, copies)
         scored = score(problem, self.models, fixed, self.progress)
         chosen = weigh(scored, fixed, self.weights)
         knowledge = add_knowledge(scored, chosen.weights, self.phrases, self._score_candidates)
@@ -116,7 +117,7 @@ class Reranker:
             *lists.notes,
             *list_notes(problem),
             *scoring_notes(scored),
-            *weight_notes(scored, chosen),
+            *weight_notes(scored, chosen, copies),
             *knowledge_notes(knowledge, scored, chosen.weights),
             *pick_notes(scored, chosen),
         ]
@@ -172,14 +173,15 @@ class Reranker:
         if not any(nbest.hypotheses for nbest in read.test.file.lists):
             raise InputError("tuning needs a list with a text, and there is none")
         problem = self._compare(lay_out(read, self.rank_scores))
-        fixed = self._fix_features(problem)
+        copies = copied_features(problem)
+        fixed = self._fix_features(problem, copies)
         scored = score(problem, self.models, fixed, self.progress)
         chosen = weigh(scored, fixed)
         notes = [
             *read.notes,
             *list_notes(problem),
             *scoring_notes(scored),
-            *weight_notes(scored, chosen),
+            *weight_notes(scored, chosen, copies),
         ]
         return Tuned(chosen.weights, tuple(in_order(notes)))
 
@@ -188,14 +190,13 @@ class Reranker:
             problem, self.metric, measured=self.measured, decision=self.fixed.fixed_decision
         )
 
-    def _fix_features(self, problem: Problem) -> FixedWeights:
+    def _fix_features(self, problem: Problem, copies: Mapping[str, str]) -> FixedWeights:
         """The fixed weights, with the names of the features of the lists, without copies.
 
         Raises InputError if not every hypothesis has a feature that is to be used.
         """
         names = problem.features - ({PHRASES} if self.phrases is not None else set())
         fixed = self.fixed.name_features(names)
-        copies = copied_features(problem)
         features = {
             name: weight
             for name, weight in fixed.features.items()

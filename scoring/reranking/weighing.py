@@ -1,6 +1,6 @@
 """Chooses the weights of reranking: they are fixed, tuned on dev lists, or guessed."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from tta.scoring.combining.list_features import LIST_FEATURES
@@ -9,7 +9,6 @@ from tta.scoring.combining.scored_lists import RANK
 from tta.scoring.combining.systems import WITHOUT_MODEL, WeightChoice
 from tta.scoring.combining.weights import FixedWeights, RerankWeights
 from tta.scoring.notes import Note, NoteKind
-from tta.scoring.reranking.comparing import copied_features
 
 # Fewer dev lists than this hardly move the weights (docs/reranking.md, the learning curve).
 FEW_LISTS = 30
@@ -48,12 +47,17 @@ def weigh(
     return ChosenWeights(choice.final, choice)
 
 
-def weight_notes(scored: ScoredProblem, chosen: ChosenWeights) -> Iterator[Note]:
-    """Yields how the weights were found, if they were not given."""
+def weight_notes(
+    scored: ScoredProblem, chosen: ChosenWeights, copies: Mapping[str, str]
+) -> Iterator[Note]:
+    """Yields how the weights were found, if they were not given.
+
+    `copies` are the features that say what another column says (`copied_features`).
+    """
     if chosen.is_given:
         return
     dev, test = scored.problem.dev, scored.problem.test
-    for name, other in copied_features(scored.problem).items():
+    for name, other in copies.items():
         if name not in chosen.weights.features:
             yield _note(f"the feature {name} is left out: it is a copy of {other}, up to scale")
     weights, fixed, free = chosen.weights, chosen.choice.fixed, free_weights(scored, chosen)

@@ -139,7 +139,8 @@ class Scorer:
         """
         if self._line is not None:
             return self._line
-        return signature_line(self.name, self.settings) if self.settings else ""
+        settings = self.settings  # has digests of all weights
+        return signature_line(self.name, settings) if settings else ""
 
     @signature.setter
     def signature(self, line: str) -> None:

@@ -62,6 +62,7 @@ class OnnxEngine(Engine):
         self._vocabulary: Any = tokenizer and tokenizer.vocabulary
         self._arrays, self._lock = model.arrays, threading.Lock()
         self._sessions: dict[str, Session] = {}
+        self._digest: str | None = None
         if precision == "int8":
             if has_fixed_ranges is None:
                 has_fixed_ranges = device == "cpu" and has_vnni()
@@ -85,6 +86,12 @@ class OnnxEngine(Engine):
 
     def weights(self):
         return self._arrays
+
+    def weights_digest(self):
+        """As `Engine.weights_digest`; the graphs hold the weights, so they do not change."""
+        if self._digest is None:
+            self._digest = super().weights_digest()
+        return self._digest
 
     def token_vectors(self, representation):
         if representation not in self.vector_sizes:
