@@ -161,6 +161,13 @@ class Dense(TableLayer, keras.layers.Dense):
         rows = self.activation(rows)
         return rows if is_flat else ops.reshape(rows, (*ops.shape(inputs)[:-1], self.units))
 
+    def quantize(self, mode: Any = None, type_check: bool = True, config: Any = None) -> None:
+        """As in Keras, in mode "int8". Keras's `Model.quantize` warns of other modes.
+
+        Keras refuses subclasses, because their `call` may be another function of the kernel.
+        """
+        super().quantize(mode, type_check=type_check and mode != "int8", config=config)
+
 
 def _part(layer, name):
     """An attribute that was set, or None; Keras's own, such as `output`, do not count."""

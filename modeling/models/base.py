@@ -64,14 +64,18 @@ class ConfiguredModel(ReplaceableParts, keras.Model):
     def named_weights(self) -> dict[str, Any]:
         """{"encoder/embeddings/token_table": Variable, ...}: every weight, frozen ones included.
 
-        The kernel of a layer with LoRA is a tensor, the sum with what LoRA has learned.
+        The kernel of a layer with LoRA is a tensor, the sum with what LoRA has learned. That of a
+        layer that Keras has quantized is a tensor, too: the numbers that its integers stand for.
         """
         weights: dict[str, Any] = {v.path: v for v in self.weights}
         for layer in self._flatten_layers():
+            if getattr(layer, "quantization_mode", None) == "int8":
+                scale, path = weights.pop(layer.kernel_scale.path), layer._kernel.path
+                weights[path] = ops.cast(layer._kernel, scale.dtype) / scale
             if getattr(layer, "lora_enabled", False):
                 a, b = (weights.pop(v.path) for v in (layer.lora_kernel_a, layer.lora_kernel_b))
                 learned = layer.lora_alpha / layer.lora_rank * ops.matmul(a, b)
-                weights[layer._kernel.path] = layer._kernel + learned
+                weights[layer._kernel.path] = weights[layer._kernel.path] + learned
         return weights
 
     def assign(self, values: Iterable[tuple[str, Any]]) -> None:

@@ -174,6 +174,31 @@ def test_a_wrapped_dense_layer_trains_and_what_is_frozen_does_not():
             assert np.array_equal(value, before[path]) == (path in frozen), path
 
 
+@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # of Keras
+@pytest.mark.parametrize("has_lora", [False, True])
+def test_quantize_has_an_effect_on_dense_layers_and_their_numbers_are_saved(has_lora, tmp_path):
+    model = tiny_model()
+    model(INPUTS)
+    dense = model.encoder.layer_0.attention.query_dense
+    if has_lora:
+        dense.enable_lora(2)
+        dense.lora_kernel_b.assign(0.5 * ops.ones_like(dense.lora_kernel_b))
+    names, expected = list(model.named_weights()), logits(model)
+    kernels = {path: np.asarray(value) for path, value in model.named_weights().items()}
+    with pytest.warns(UserWarning, match="does not have a `quantize`"):  # of a LayerNorm
+        model.quantize("int8")
+    assert dense.dtype_policy.name == "int8_from_float32"
+    change = np.abs(logits(model) - expected)
+    assert 1e-6 < change.max() < 0.1 * np.abs(expected).max()
+    assert sorted(model.named_weights()) == sorted(names)
+    for path, value in model.named_weights().items():
+        np.testing.assert_allclose(value, kernels[path], atol=np.abs(kernels[path]).max() / 127)
+    save_weights(model, tmp_path / "model.weights.h5")
+    restored = build_model(model.config)
+    load_weights(restored, tmp_path / "model.weights.h5")
+    assert np.abs(logits(restored) - expected).max() < 0.1 * np.abs(expected).max()
+
+
 @pytest.mark.parametrize("name", CONFIGS)
 def test_a_hook_around_a_call_sees_and_changes_what_a_layer_gives(name):
     model = made(CONFIGS[name])
