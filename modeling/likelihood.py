@@ -97,14 +97,21 @@ class Likelihood:
         """
 
         def encode(ids, is_real, wanted):
-            given = inputs | {"input_ids": ids, "padding_mask": is_real}
-            return self.token_states(model, given, wanted)
+            tokens = inputs | {"input_ids": ids, "padding_mask": is_real}
+            return self.token_states(model, tokens, wanted)
 
         def score(states, targets, wanted):
             return model.log_probabilities(states, targets, wanted, self.normalizer, output_table)
 
-        tokens = inputs["input_ids"], inputs["padding_mask"], wanted
-        return token_scores(KerasKit(), encode, score, *tokens, self.family.predicts_next)
+        return token_scores(
+            KerasKit(),
+            encode,
+            score,
+            ids=inputs["input_ids"],
+            is_real=inputs["padding_mask"],
+            wanted=wanted,
+            predicts_next=self.family.predicts_next,
+        )
 
     def token_states(
         self, model: LanguageModel, inputs: dict[str, Any], wanted: Tensor | None = None
@@ -125,11 +132,16 @@ class Likelihood:
         """
 
         def encode(ids, is_real):
-            given = inputs | {"input_ids": ids, "padding_mask": is_real}
-            return self.token_states(model, given, None if self.family.predicts_next else wanted)
+            tokens = inputs | {"input_ids": ids, "padding_mask": is_real}
+            return self.token_states(model, tokens, None if self.family.predicts_next else wanted)
 
-        tokens = inputs["input_ids"], inputs["padding_mask"]
-        return predicting_states(KerasKit(), encode, *tokens, self.family.predicts_next)
+        return predicting_states(
+            KerasKit(),
+            encode,
+            ids=inputs["input_ids"],
+            is_real=inputs["padding_mask"],
+            predicts_next=self.family.predicts_next,
+        )
 
     def predictions(
         self, model: LanguageModel, inputs: dict[str, Any], wanted: Tensor | None = None
@@ -147,9 +159,9 @@ class Likelihood:
         takes, needs = model.encoder.optional_inputs, ["input_ids", "padding_mask"]
         if self.pll_variant == "within_word_l2r" and "word_ids" in takes:
             needs.append("word_ids")
-        given = inputs if wanted is None else inputs | {"wanted": wanted}
-        optional = [name for name in takes if name in given and name != "word_ids"]
-        return {name: given[name] for name in needs + optional}
+        available = inputs if wanted is None else inputs | {"wanted": wanted}
+        optional = [name for name in takes if name in available and name != "word_ids"]
+        return {name: available[name] for name in needs + optional}
 
     def counted(self, padding_mask: Tensor, boundary_tokens: bool) -> Any:
         """1 at the tokens of a padding mask [B, T] that count in a score: [B, T] float32.
@@ -179,8 +191,13 @@ class MaskedLikelihood(Likelihood):
 
         def score_position(t, scores):
             state = self._masked_state(model, inputs, t)
-            here = _at(t, ids), None if wanted is None else _at(t, wanted)
-            score = model.log_probabilities(state, *here, self.normalizer, output_table)  # [B, 1]
+            score = model.log_probabilities(  # [B, 1]
+                state,
+                _at(t, ids),
+                None if wanted is None else _at(t, wanted),
+                normalizer=self.normalizer,
+                output_table=output_table,
+            )
             return ops.where(ops.arange(ops.shape(ids)[1]) == t, score, scores)
 
         zeros = ops.zeros(ops.shape(ids), "float32")

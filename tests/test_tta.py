@@ -5,7 +5,7 @@ import os
 import re
 import subprocess
 import sys
-from dataclasses import fields
+from dataclasses import asdict, fields
 from pathlib import Path
 
 import pytest
@@ -57,13 +57,23 @@ def test_the_options_of_load_are_those_of_the_commands():
 
 
 def test_load_passes_its_options_on(monkeypatch):
-    seen = {}
-    monkeypatch.setattr(
-        "tta.scoring.scorers.load.load_scorer", lambda model, **options: seen.update(options)
+    options = ScoreOptions(
+        long_sentences="refuse",
+        batch_tokens=7,
+        precision="int8",
+        engine="onnxruntime",
+        device="cuda",
+        threads=3,
+        normalizer="auto",
+        pll_variant="maskless",
+        score_boundary_tokens=True,
+        unknown="model",
+        begin_token="<s>",
+        cache="scores.db",
     )
-    options = {field.name: object() for field in fields(ScoreOptions)}
-    tta.load(**options)
-    assert seen == options
+    assert all(getattr(options, field.name) != field.default for field in fields(ScoreOptions))
+    monkeypatch.setattr("tta.scoring.scorers.load.load_scorer", lambda *arguments: arguments)
+    assert tta.load("small", **asdict(options)) == ("small", options)
 
 
 def test_the_names_of_the_package():

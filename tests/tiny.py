@@ -6,6 +6,7 @@ import json
 import shutil
 import tempfile
 import warnings
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -112,7 +113,10 @@ def _made(config, seed=0):
 
 @functools.cache
 def _loaded(config, options):
-    lm = _of_engine(config, **options.for_engine())
+    from tta.scoring.engines.options import EngineOptions
+
+    of_engine = {field.name: getattr(options, field.name) for field in fields(EngineOptions)}
+    lm = _of_engine(config, **of_engine)
     return type(lm)(lm.engine, name=lm.name, options=options, directory=lm.directory)
 
 

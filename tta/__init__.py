@@ -122,10 +122,24 @@ def load(
             an option has a wrong value.
         TypeError: an option is unknown.
     """
-    options = locals()
     from tta.scoring.scorers.load import load_scorer
+    from tta.scoring.scorers.options import ScoreOptions
 
-    return load_scorer(**options)
+    options = ScoreOptions(
+        long_sentences=long_sentences,
+        batch_tokens=batch_tokens,
+        precision=precision,
+        engine=engine,
+        device=device,
+        threads=threads,
+        normalizer=normalizer,
+        pll_variant=pll_variant,
+        score_boundary_tokens=score_boundary_tokens,
+        unknown=unknown,
+        begin_token=begin_token,
+        cache=cache,
+    )
+    return load_scorer(model, options)
 
 
 def __getattr__(name: str) -> Any:

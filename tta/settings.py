@@ -239,7 +239,15 @@ def fields(config: Any) -> Iterator[Field]:
         if typing.get_origin(kind) is typing.Literal:  # the type has the choices
             kind, setting = str, dataclasses.replace(setting, choices=typing.get_args(kind))
         group = setting.group or group
-        yield Field(field.name, kind, is_list, default, required, setting, group)
+        yield Field(
+            name=field.name,
+            kind=kind,
+            is_list=is_list,
+            default=default,
+            required=required,
+            setting=setting,
+            group=group,
+        )
 
 
 # The files of a folder that is an input.

@@ -92,8 +92,14 @@ def prepare_chunk(
         order = np.lexsort([record, shard])
         is_first[1:] = np.diff(record[order]) != 0
     vocabulary = tokenizer.vocabulary
-    given = ids, starts[order], sizes[order], is_first, vocabulary.bos_id, vocabulary.eos_id
-    records, sizes = _with_specials(*given)
+    records, sizes = _with_specials(
+        ids,
+        starts[order],
+        sizes[order],
+        is_first,
+        begin=vocabulary.bos_id,
+        end=vocabulary.eos_id,
+    )
     shards_of_records = shard[order][is_first]
     per_shard = np.cumsum(np.bincount(shards_of_records, minlength=config.num_shards + 1))[:-1]
     ends = np.concatenate([[0], np.cumsum(sizes)])

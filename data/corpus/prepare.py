@@ -49,8 +49,13 @@ def create_tfrecords(
     paths = expand_globs(config.input_file)
     vocabulary = load_vocabulary(config.tokenizer, config.vocab_file)
     if tokenizer is None:
-        given = config.lower_case, config.strip_accents, config.normalization
-        config = replace(config, **reading_of(vocabulary, *given))
+        reading = reading_of(
+            vocabulary,
+            lower_case=config.lower_case,
+            strip_accents=config.strip_accents,
+            normalization=config.normalization,
+        )
+        config = replace(config, **reading)
     output = Path(config.output_dir)
     workers = config.num_workers or num_cores()
     shards = shard_names(config.num_shards)
@@ -65,7 +70,7 @@ def create_tfrecords(
         with ThreadPoolExecutor(workers) as pool:
             # Blank lines end documents, and so do ends of files.
             reader = TextReader(paths, config.merge_sentences, config.merge_sentences)
-            counts = _fill_spills(reader, tokenizer, spills, config, pool, workers)
+            counts = _fill_spills(reader, tokenizer, spills, config, pool=pool, workers=workers)
             print_notes(input_notes(reader))
             if not counts["sentences"]:
                 raise InputError("no sentence is left to write", ", ".join(paths))

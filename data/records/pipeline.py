@@ -67,7 +67,14 @@ def train_batches(
     shuffle_seed = int(order.integers(2**31))
     sentences = _sentences(shuffled, features, IdLimits(max_length, vocab_size))
     sentences = sentences.shuffle(SHUFFLE_SENTENCES, seed=shuffle_seed)
-    batches = _batch(sentences, features, batch_tokens, batch_size, max_length, pad_id)
+    batches = _batch(
+        sentences,
+        features,
+        batch_tokens=batch_tokens,
+        batch_size=batch_size,
+        max_length=max_length,
+        pad_id=pad_id,
+    )
     # Buckets fill at different rates. Shuffling their batches avoids runs of one length.
     return batches.shuffle(64, seed=shuffle_seed).prefetch(8)
 
@@ -83,7 +90,15 @@ def eval_batches(
 ) -> Any:
     """Every sentence once, in a fixed order; arguments and result as in `train_batches`."""
     sentences = _sentences(shards, features, IdLimits(max_length, vocab_size))
-    return _batch(sentences, features, batch_tokens, batch_size, max_length, pad_id).prefetch(8)
+    batches = _batch(
+        sentences,
+        features,
+        batch_tokens=batch_tokens,
+        batch_size=batch_size,
+        max_length=max_length,
+        pad_id=pad_id,
+    )
+    return batches.prefetch(8)
 
 
 def with_inputs(batches: Any, inputs: ModelInputs) -> Any:
@@ -102,7 +117,7 @@ def _sentences(shards, features, limits):
     )
 
 
-def _batch(sentences, features, batch_tokens, batch_size, max_length, pad_id):
+def _batch(sentences, features, *, batch_tokens, batch_size, max_length, pad_id):
     import tensorflow as tf
 
     lengths = bucket_lengths(max_length)

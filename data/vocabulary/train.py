@@ -51,8 +51,13 @@ def _count(reader, paths, config):
             if num_lines % 10_000 == 0:
                 bar.update(reader.bytes_read - bar.n)
         bar.update(reader.bytes_read - bar.n)
-    kept = config.min_count, MAX_WORD_LENGTH, config.mask_token
-    vocabulary = WordVocabulary.from_counts(counts, num_lines, *kept)
+    vocabulary = WordVocabulary.from_counts(
+        counts,
+        num_lines,
+        min_count=config.min_count,
+        max_length=MAX_WORD_LENGTH,
+        has_mask=config.mask_token,
+    )
     if not vocabulary.ids:
         often = f" occurs {config.min_count:,} times" if counts else ""
         raise InputError(f"no word in the input{often}", ", ".join(paths))

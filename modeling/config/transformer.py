@@ -116,10 +116,15 @@ class TransformerSizes(ModelConfig):
     def block_weights(self, is_last: bool = False) -> WeightTable:
         """The weights of a block; `is_last` is whether it is the last one of the encoder."""
         size, start = self.hidden_size, self.initializer_range
-        relative = self.num_attention_heads, start, self.max_relative_distance
         fed = feed_forward(size, self.intermediate_size, start)
         return {
-            "attention": attention(size, *relative, self.attention_probs_dropout_prob),
+            "attention": attention(
+                size,
+                self.num_attention_heads,
+                start=start,
+                max_relative_distance=self.max_relative_distance,
+                dropout=self.attention_probs_dropout_prob,
+            ),
             "attention_norm": self.norm_weights(),
             "feed_forward": self._layer("FeedForward", fed),
             "feed_forward_norm": self.norm_weights(is_last),

@@ -180,5 +180,14 @@ class CausalEncoder(FunctionEncoder):
         def extend(old, new):
             return ops.where(is_here, new, old)
 
-        given = ids, ops.reshape(position, (1,)), inputs["added"], mask, cache, extend
-        return step(KerasKit(), self, self.config, *given)
+        return step(
+            KerasKit(),
+            self,
+            self.config,
+            ids,
+            position=ops.reshape(position, (1,)),
+            added=inputs["added"],
+            mask=mask,
+            cache=cache,
+            extend=extend,
+        )

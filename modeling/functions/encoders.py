@@ -113,41 +113,61 @@ def encode_cloze(
         word_ids, wanted: as in a T-TA. With `word_ids`, the query starts from the backward state
             after the word, and reads those after it. The towers are computed at all positions.
     """
-    embeddings, tokens = w.of("embeddings"), k.arange(k.size(ids, 1))
+    embeddings, positions = w.of("embeddings"), k.arange(k.size(ids, 1))
     embedded = run_embed(k, embeddings, config, ids)
-
-    def end(side, x: Array, magnifies: bool = False):
-        """The end of a stack of blocks: a LayerNorm if its blocks begin with theirs."""
-        if not config.norm_first:
-            return x
-        return run_add_norm(k, w.of(f"{side}_norm"), x, magnifies=magnifies)
-
-    towers, near = [], tokens[None] - tokens[:, None]
-    for side, allowed, shared in ("forward", up_to, forward), ("backward", from_on, backward):
-        distinct, mask = Distinct(k, shared), allowed(k, is_real, tokens)
-        hidden = distinct.of(embedded, config.hidden_size)
-        options = {"distances": near, "shared": shared}
-        for i in range(config.num_tower_layers):
-            layer = w.of(f"{side}_{i}")
-            hidden = run_block(k, layer, config, hidden, None, mask=mask, **options)
-        towers.append(distinct.spread(end(side, hidden)))
+    towers = _cloze_towers(
+        k,
+        w,
+        config,
+        embedded,
+        is_real=is_real,
+        positions=positions,
+        shared={"forward": forward, "backward": backward},
+    )
     queries = Queries(k, ids, wanted)
     last = last_hidden(k, is_real, queries.positions, word_ids)
     first = queries.of(run_first_query(k, embeddings, config, ids))
-    query = _cloze_query(k, w, config, is_real, first, towers, queries.positions, last)
+    query = _cloze_query(
+        k, w, config, towers, is_real=is_real, first=first, positions=queries.positions, last=last
+    )
     stream = k.concatenate(towers, 1)  # [B, 2T, D]
     mask = two_sided(k, is_real, queries.positions, last)
-    near = k.concatenate([tokens, tokens], 0)[None] - queries.positions[:, None]
+    near = k.concatenate([positions, positions], 0)[None] - queries.positions[:, None]
     blocks = [w.of(f"layer_{i}") for i in range(config.num_hidden_layers)]
     projections = project_together(k, blocks, stream, config.num_attention_heads)
     for i, (layer, projected) in enumerate(zip(blocks, projections, strict=True)):
         options = {"projected": projected, "distances": near, "is_last": i == len(blocks) - 1}
         query = run_block(k, layer, config, query, stream, mask=mask, **options)
-    query = queries.spread(end("final", query, magnifies=True))
+    query = queries.spread(_end_of_blocks(k, w, config, "final", query, magnifies=True))
     return {"hidden_states": query, "embedding_output": embedded}
 
 
-def _cloze_query(k, w, config, is_real, first, towers, positions, last):
+def _cloze_towers(k, w, config, embedded, *, is_real, positions, shared):
+    """The states of the forward and the backward tower: a list of two [B, T, D].
+
+    `embedded` [B, T, D] is what both read. `shared` has the (index, tokens) of a `Distinct` for
+    each tower, or None.
+    """
+    towers, near = [], positions[None] - positions[:, None]
+    for side, may_attend_to in ("forward", up_to), ("backward", from_on):
+        distinct, mask = Distinct(k, shared[side]), may_attend_to(k, is_real, positions)
+        hidden = distinct.of(embedded, config.hidden_size)
+        options = {"distances": near, "shared": shared[side]}
+        for i in range(config.num_tower_layers):
+            layer = w.of(f"{side}_{i}")
+            hidden = run_block(k, layer, config, hidden, None, mask=mask, **options)
+        towers.append(distinct.spread(_end_of_blocks(k, w, config, side, hidden)))
+    return towers
+
+
+def _end_of_blocks(k, w, config, name, x, magnifies=False):
+    """The end of a stack of blocks: the LayerNorm `name`_norm, if its blocks begin with theirs."""
+    if not config.norm_first:
+        return x
+    return run_add_norm(k, w.of(f"{name}_norm"), x, magnifies=magnifies)
+
+
+def _cloze_query(k, w, config, towers, *, is_real, first, positions, last):
     """[B, Q, D]: from the position and the nearest state of each tower."""
     forward, backward = towers
     before = k.take(k.pad(forward, [(0, 0), (1, 0), (0, 0)]), positions, axis=1)

@@ -45,15 +45,25 @@ def log_probabilities(
     features = transform(k, w, config, rows)
     if normalizer == "learned":
         return target_logits(k, features, table, w["bias"], targets)
-    return log_softmax(k, w, features, table, w["bias"], targets, config.vocab_size)
+    return log_softmax(
+        k,
+        w,
+        features,
+        table=table,
+        bias=w["bias"],
+        targets=targets,
+        num_pieces=config.vocab_size,
+    )
 
 
 def scorer(k: Kit, w: Weights, config, normalizer: str = "exact"):
     """`scores_where` as a function of states, targets and wanted; `w` has the model's weights."""
-    given = k, w.of("head"), config, table_of(w, config)
+    head, table = w.of("head"), table_of(w, config)
 
     def score(rows: Array, targets: Array):
-        return log_probabilities(*given, rows, targets, normalizer)
+        return log_probabilities(
+            k, head, config, table=table, rows=rows, targets=targets, normalizer=normalizer
+        )
 
     return functools.partial(scores_where, k, score, config.hidden_size)
 
@@ -81,16 +91,16 @@ def log_softmax(
         targets: [M] integers.
         num_pieces: V.
     """
-    found, entries = [], k.integer(targets)
+    log_sums, entries = [], k.integer(targets)
     # The parts divide the vocabulary, not the rows. So each row of the table is read once, and a
     # token takes the same time in a small batch as in a large one.
     for start, stop in k.parts(num_pieces):
-        logits, weights = k.logits(features, w, table, bias, start, stop)
-        found.append(log_sum_exp(k, logits, weights, entries - start, stop - start))
-    others = log_sum_exp(k, k.concatenate(found, 1))[:, 0]
+        logits, weights = k.logits(features, w, table, bias, start=start, stop=stop)
+        log_sums.append(log_sum_exp(k, logits, weights, entries - start, stop - start))
+    log_sum = log_sum_exp(k, k.concatenate(log_sums, 1))[:, 0]
     # The target has the same logit in the sum, whose products may be rounded: a probability near 1
     # is exact, and none is above 1.
-    return -1.0 * k.softplus(others - target_logits(k, features, table, bias, targets))
+    return -1.0 * k.softplus(log_sum - target_logits(k, features, table, bias, targets))
 
 
 def log_sum_exp(
@@ -136,8 +146,8 @@ def scores_where(
     is_wanted = k.flat(wanted)
     positions = k.nonzero(is_wanted, ROWS_STEP)
     rows = k.take(k.flat(states, size), positions)
-    found = score(rows, k.take(k.flat(targets), positions))
-    return k.unflat(spread(k, found, is_wanted, axis=0, rank=1), wanted)
+    scores = score(rows, k.take(k.flat(targets), positions))
+    return k.unflat(spread(k, scores, is_wanted, axis=0, rank=1), wanted)
 
 
 def predicting_states(

@@ -145,7 +145,7 @@ def attention(
     if distances is not None:
         largest = w.shape("relative_bias")[1] // 2
         bias = k.columns(w["relative_bias"], k.clip(distances, -largest, largest) + largest)
-    weights = attention_weights(k, query, key, mask, size // num_heads, bias)
+    weights = attention_weights(k, query, key, mask, head_size=size // num_heads, bias=bias)
     if k.attention_scores is not None:
         k.attention_scores.append(weights)
     attended = k.dropout(k.compute(weights, w), w) @ value  # [B, N, Q, H]

@@ -77,7 +77,9 @@ class Head(ConfiguredLayer):
         def score(rows, targets):
             return self._log_probabilities(kit, table, rows, targets, normalizer)
 
-        return scores_where(kit, score, self.config.hidden_size, hidden_states, targets, wanted)
+        return scores_where(
+            kit, score, self.config.hidden_size, hidden_states, targets=targets, wanted=wanted
+        )
 
     def _log_probabilities(self, kit, table, rows, targets, normalizer):
         """As `log_probabilities`, for rows [M, D] and targets [M]: [M] float32."""

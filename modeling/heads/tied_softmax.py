@@ -60,7 +60,9 @@ class TiedSoftmaxHead(TransformHead):
 
     def _log_probabilities(self, kit, table, rows, targets, normalizer):
         """As `Head._log_probabilities`; never holds all logits in memory."""
-        return log_probabilities(kit, self, self.config, table, rows, targets, normalizer)
+        return log_probabilities(
+            kit, self, self.config, table=table, rows=rows, targets=targets, normalizer=normalizer
+        )
 
     def loss(self, hidden_states, targets, weights, table):
         """As `Head.loss`: -sum(weights * log-probabilities of the targets [B, T] int32), in nats.
@@ -69,10 +71,20 @@ class TiedSoftmaxHead(TransformHead):
         """
         rows, targets, weights = rows_with_targets(hidden_states, targets, weights)
         features = ops.cast(self.transform(rows, training=True), self.compute_dtype)
-        arguments = features, table, self.bias, targets, weights
+        penalty = self.log_normalizer_weight
         if self.sampler is None:
-            return tied_cross_entropy(*arguments, self.log_normalizer_weight)
-        return sampled_cross_entropy(*arguments, self.sampler, self.log_normalizer_weight)
+            return tied_cross_entropy(
+                features, table, self.bias, targets=targets, weights=weights, penalty=penalty
+            )
+        return sampled_cross_entropy(
+            features,
+            table,
+            self.bias,
+            targets=targets,
+            weights=weights,
+            sampler=self.sampler,
+            penalty=penalty,
+        )
 
     def shift_log_normalizer(self, by: float) -> None:
         """Adds `by` to the log-normalizer of every position; log-probabilities do not change."""

@@ -184,8 +184,14 @@ class MaskedAttention(PlainLayer):
         size = input_shape[-1]
         if size % self.num_heads:
             raise ValueError(f"hidden size {size} is not a multiple of num_heads {self.num_heads}")
-        relative = self.initializer_range, self.max_relative_distance
-        self.add_weights(attention(size, self.num_heads, *relative, self.dropout))
+        weights = attention(
+            size,
+            self.num_heads,
+            start=self.initializer_range,
+            max_relative_distance=self.max_relative_distance,
+            dropout=self.dropout,
+        )
+        self.add_weights(weights)
 
     def call(
         self,

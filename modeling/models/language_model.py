@@ -97,7 +97,12 @@ class LanguageModel(ConfiguredModel):
             InputError: the head gives no probabilities.
         """
         return self.head.log_probabilities(
-            hidden_states, self.token_table, targets, normalizer, wanted, output_table
+            hidden_states,
+            self.token_table,
+            targets,
+            normalizer=normalizer,
+            wanted=wanted,
+            output_table=output_table,
         )
 
     def compute_output_in_float32(self):

@@ -84,8 +84,13 @@ class LanguageModelObjective(Objective):
         weights = likelihood.counted(batch["padding_mask"], boundary_tokens)
         if TARGET_VECTORS in batch:
             states = likelihood.predicting_states(model, batch)
-            given = batch["input_ids"], batch[TARGET_VECTORS], weights
-            return MEASURES.load(TARGET_VECTORS).measure_vectors(model.head, states, *given)
+            return MEASURES.load(TARGET_VECTORS).measure_vectors(
+                model.head,
+                states,
+                ids=batch["input_ids"],
+                targets=batch[TARGET_VECTORS],
+                weights=weights,
+            )
         scores = likelihood.token_scores(model, batch)
         return {"nll": (-ops.sum(scores * weights, axis=1), ops.sum(weights, axis=1))}
 

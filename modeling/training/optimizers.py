@@ -2,7 +2,7 @@
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import keras
 from keras import ops
@@ -99,6 +99,13 @@ def _move(weight, update, rate, decay):
     weight.assign(weight - decay * weight - rate * update)
 
 
+class _Moments(NamedTuple):
+    """What Adam keeps of a weight's gradients: variables of the weight's shape."""
+
+    mean: keras.Variable
+    square: keras.Variable
+
+
 class _OnePass(keras.optimizers.Optimizer):
     """Updates a weight in place and in one pass, clipping and decay included.
 
@@ -125,10 +132,22 @@ class _OnePass(keras.optimizers.Optimizer):
         """The part of a weight that an update removes."""
         return rate * (weight_decay or 0.0) if self._use_weight_decay(variable) else 0.0 * rate
 
-    def _update_by_adam(self, weight, moments, gradient, rate, decay, *betas_and_epsilon):
-        moments = [self._copy_beside(weight, moment) for moment in moments]
-        tensors = map(ops.copy, (*_dense(gradient, weight), rate, decay))
-        _adam(weight, *moments, *tensors, *betas_and_epsilon)
+    def _update_by_adam(self, weight, moments: _Moments, gradient, *, rate, decay, beta_1, beta_2):
+        mean = self._copy_beside(weight, moments.mean)
+        square = self._copy_beside(weight, moments.square)
+        gradient, scale = map(ops.copy, _dense(gradient, weight))
+        _adam(
+            weight,
+            mean,
+            square,
+            gradient,
+            scale=scale,
+            rate=ops.copy(rate),
+            decay=ops.copy(decay),
+            beta_1=beta_1,
+            beta_2=beta_2,
+            epsilon=self.epsilon,
+        )
 
     def _copy_beside(self, weight, variable):
         """Under TensorFlow, a variable's copy on the replica whose copy of a weight is updated."""
@@ -194,10 +213,16 @@ class BertAdamW(_OnePass, keras.optimizers.Adam):
         self, gradient: Tensor, variable: keras.Variable, learning_rate: Tensor
     ) -> None:
         index = self._get_variable_index(variable)
-        moments = self._momentums[index], self._velocities[index]
-        decay = self._decay(variable, learning_rate, self.weight_decay)
-        constants = self.beta_1, self.beta_2, self.epsilon
-        self._update_by_adam(variable, moments, gradient, learning_rate, decay, *constants)
+        moments = _Moments(self._momentums[index], self._velocities[index])
+        self._update_by_adam(
+            variable,
+            moments,
+            gradient,
+            rate=learning_rate,
+            decay=self._decay(variable, learning_rate, self.weight_decay),
+            beta_1=self.beta_1,
+            beta_2=self.beta_2,
+        )
 
 
 class Muon(_OnePass, keras.optimizers.Muon):
@@ -251,17 +276,23 @@ class Muon(_OnePass, keras.optimizers.Muon):
         step = ops.cast(self.iterations, "float32") + 1.0
         rate = learning_rate * ops.sqrt(1.0 - self.adam_beta_2**step)
         rate = rate / (1.0 - self.adam_beta_1**step)
-        decay = self._decay(variable, learning_rate, self.adam_weight_decay)
-        constants = self.adam_beta_1, self.adam_beta_2, self.epsilon
-        self._update_by_adam(variable, (m, v), gradient, rate, decay, *constants)
+        self._update_by_adam(
+            variable,
+            _Moments(m, v),
+            gradient,
+            rate=rate,
+            decay=self._decay(variable, learning_rate, self.adam_weight_decay),
+            beta_1=self.adam_beta_1,
+            beta_2=self.adam_beta_2,
+        )
 
     def _muon_update_step(self, gradient, variable, lr, m):
         momentum = self._copy_beside(variable, m)
         direction = _momentum(momentum, *_dense(gradient, variable), self.momentum, self.nesterov)
         update = self._orthogonalize(direction)
         rate = lr if self.rms_rate is None else lr * self.rms_rate * max(variable.shape) ** 0.5
-        arguments = update, rate, self._decay(variable, lr, self.weight_decay)
-        _move(variable, *map(ops.copy, arguments))
+        decay = self._decay(variable, lr, self.weight_decay)
+        _move(variable, ops.copy(update), rate=ops.copy(rate), decay=ops.copy(decay))
 
     def _orthogonalize(self, x):
         """[R, C] float32 -> [R, C] float32 with all but small singular values near 1."""

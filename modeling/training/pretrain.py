@@ -108,10 +108,10 @@ def _train(config, model_config, data, batches, chief):
         config.objective,
         model_config,
         batches,
-        output_dir,
-        steps,
-        config.init_checkpoint,
-        {"encoder": config.init_encoder, "decoder": config.init_decoder},
+        output_dir=output_dir,
+        steps=steps,
+        init_checkpoint=config.init_checkpoint,
+        init_parts={"encoder": config.init_encoder, "decoder": config.init_decoder},
     )
     if chief:  # Together with a checkpoint, these files are a model.
         data.copy_to(output_dir, model_config.open_vocabulary)

@@ -173,13 +173,21 @@ def _run_all(config, lm, examples, folder) -> list[str] | None:
             _remove_checkpoints(work)  # of a run that was killed while it removed them
             continue
         model = fine_tuning.fine_tune(
-            config, model_config, start, lm.tokenizer, inputs, rows, examples.train.gold, run, work
+            config,
+            model_config,
+            start,
+            lm.tokenizer,
+            inputs=inputs,
+            rows=rows,
+            targets=examples.train.gold,
+            run=run,
+            folder=work,
         )
         if model is None:
             return None
         tuned = ClassifierModel(model, lm.tokenizer, folder.name, directory=folder)
         outputs = tuned.logits(examples.dev.texts)
-        values = _keep_if_best(model, outputs, examples, folder, run, lm.name)
+        values = _keep_if_best(model, outputs, examples, folder, run=run, start=lm.name)
         with whole_file(work / DEV_OUTPUTS) as file:
             np.save(file, outputs)
         _remove_checkpoints(work)
@@ -248,14 +256,14 @@ def _finish(config, lm, examples, folder, notes) -> ClassifyReport:
     model_config = read_json_object(folder / "config.json")
     parts = {"train": examples.train, "dev": examples.dev, "test": examples.test}
     report = ClassifyReport(
-        examples.name,
-        {name: len(part.texts) for name, part in parts.items() if part is not None},
-        examples.metrics,
-        rate_rows(examples, dev),
-        best,
-        _values(examples, dev[best]),
-        test_values,
-        folder,
+        name=examples.name,
+        counts={name: len(part.texts) for name, part in parts.items() if part is not None},
+        metrics=examples.metrics,
+        rows=rate_rows(examples, dev),
+        best=best,
+        best_values=_values(examples, dev[best]),
+        test_values=test_values,
+        directory=folder,
         notes=[*examples.notes, *seen_notes(examples), *notes, *unknown_note(lm, _texts(parts))],
         signatures=[
             lm.signature,

@@ -115,7 +115,15 @@ def read_examples(config: ClassifyConfig) -> Examples:
         test = replace(test, targets=None)
     limits = None if task is None else task.limits
     return Examples(
-        name, read.labels, len(train.columns), read.metrics, limits, train, dev, test, notes
+        name=name,
+        labels=read.labels,
+        texts_per_example=len(train.columns),
+        metrics=read.metrics,
+        limits=limits,
+        train=train,
+        dev=dev,
+        test=test,
+        notes=notes,
     )
 
 

@@ -127,7 +127,15 @@ def fine_tune(
         BertAdamW(WarmupLinearDecay(rate, num_warmup, num_steps)),
         Classification(),
         lambda epoch: with_inputs(
-            make_batches(rows, targets, config.train_batch_size, pad_id, length, seed, epoch),
+            make_batches(
+                rows,
+                targets,
+                size=config.train_batch_size,
+                pad_id=pad_id,
+                max_length=length,
+                seed=seed,
+                epoch=epoch,
+            ),
             inputs,
         ),
         heldout_batches=None,

@@ -84,8 +84,9 @@ class TextClassifier(ConfiguredModel):
         self.reader = None
         if config.pooling == MIX:
             self.encoder.trainable = False
-            sizes = config.num_layers, config.lstm_size, config.dropout
-            self.reader = MixedLSTM(*sizes, name="reader")
+            self.reader = MixedLSTM(
+                config.num_layers, config.lstm_size, config.dropout, name="reader"
+            )
             self.reader.build((None, None, config.num_layers * config.layer_size))
         self.built = True
 

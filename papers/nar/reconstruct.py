@@ -74,27 +74,34 @@ def _encode(lm, texts, places, config) -> tuple[list[np.ndarray], list[int]]:
 
 def _measure(lm, rows, lines, config, write) -> ReconstructReport:
     posterior = lm.posterior(rows)
-    found = _reconstructions(lm, rows, posterior.mean, config)
+    reconstructions = _reconstructions(lm, rows, posterior.mean, config)
     # Without a length, the end token ends a text, unless the model predicts the length.
     stops = () if lm.config.predicts_length else (NO_LENGTH,)
     vocabulary = lm.tokenizer.vocabulary
     eos_id, unk_id = vocabulary.eos_id, vocabulary.unk_id
     measured = {
-        name: hits(rows, one, eos_id if name in stops else None, unk_id)
-        for name, one in found.items()
+        name: hits(rows, ids, eos_id if name in stops else None, unk_id)
+        for name, ids in reconstructions.items()
     }
     vectors = _vectors(posterior.mean, config.seed)
-    nll = {name: _nll(lm, rows, one) for name, one in vectors.items()}
+    nll = {name: _nll(lm, rows, latent) for name, latent in vectors.items()}
     if write is not None:
-        _write(write, lm, rows, found[RECONSTRUCTION], measured[RECONSTRUCTION], lines)
+        _write(
+            write,
+            lm,
+            rows,
+            reconstructions[RECONSTRUCTION],
+            measured=measured[RECONSTRUCTION],
+            lines=lines,
+        )
     return ReconstructReport(
         str(shown_path(config.input_file)),
         [
-            Row(name, one, _bleu(lm, rows, found[name], name in stops), nll.get(name))
-            for name, one in measured.items()
+            Row(name, counts, _bleu(lm, rows, reconstructions[name], name in stops), nll.get(name))
+            for name, counts in measured.items()
         ],
         _latent(posterior, config.seed),
-        notes=_notes(lm, rows, found, config),
+        notes=_notes(lm, rows, reconstructions, config),
         signatures=[lm.signature, _signature(config)],
     )
 

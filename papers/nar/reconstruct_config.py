@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from tta.choices import EngineName
-from tta.scoring.scorers.options import ENGINE
+from tta.scoring.engines.options import ENGINE
 from tta.settings import COLUMN, FILES, OVERWRITE, SEED, Config, setting
 
 

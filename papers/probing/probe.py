@@ -99,9 +99,15 @@ def _read(config: ProbeConfig) -> tuple[ProbeTask, Sizes, list[str]]:
         train = read_tables(config.data_file, config.text_columns, config.label_column)
         labels = [row.label for table in train for row in table.rows]
         check_labels(labels, num_folds, config.test_file is None, str(shown_path(config.data_file)))
-        columns = train[0].text_columns, config.label_column, sorted(set(labels))
-        others = [config.dev_file, config.test_file]
-        tables = [train, *(read_tables(names, *columns) if names else [] for names in others)]
+        read_as_train = partial(
+            read_tables,
+            text_columns=train[0].text_columns,
+            label_column=config.label_column,
+            labels=sorted(set(labels)),
+        )
+        dev = read_as_train(config.dev_file) if config.dev_file else []
+        test = read_as_train(config.test_file) if config.test_file else []
+        tables = [train, dev, test]
         notes = [note for part in tables for table in part for note in table.notes()]
         parts = [[row for table in part for row in table.rows] for part in tables]
         task = SentenceTask([row for part in parts for row in part])
@@ -144,13 +150,15 @@ def _train(config, task, words, examples) -> list[list[Prediction]]:
     total = sum(map(len, examples))
     with tqdm(total=total, desc="training") as bar:
 
-        def one(split, seed):
-            found = train_and_predict(task, words, split, partial(_value, task), config, seed)
+        def predict(split, seed):
+            prediction = train_and_predict(
+                task, words, split, partial(_value, task), config=config, seed=seed
+            )
             bar.update(1)
-            return found
+            return prediction
 
         pairs = zip(_seeds(config), examples, strict=True)
-        return [[one(split, seed) for split in splits] for seed, splits in pairs]
+        return [[predict(split, seed) for split in splits] for seed, splits in pairs]
 
 
 def _value(task, rows, predicted):
@@ -185,12 +193,14 @@ def _measure(task, picked, predicted, vector_sizes):
     bounds = [(float(low), float(high)) for low, high in paired_bootstrap(picked, task, quantities)]
     rows = [
         ProbeRow(
-            name,
-            vector_sizes[name],
-            values[i].tolist(),
-            bounds[i],
-            [one.c for splits in predicted[name] for one in splits],
-            sum(not one.converged for splits in predicted[name] for one in splits),
+            name=name,
+            size=vector_sizes[name],
+            values=values[i].tolist(),
+            interval=bounds[i],
+            cs=[prediction.c for splits in predicted[name] for prediction in splits],
+            not_converged=sum(
+                not prediction.converged for splits in predicted[name] for prediction in splits
+            ),
         )
         for i, name in enumerate(names)
     ]

@@ -88,8 +88,14 @@ def _make(config, info, vocabulary):
         return _FROM_A_MODEL[config.source](lm), new_words
     sentences = _Sentences(config.input_dir, info, vocabulary.pad_id)
     if config.source == "svd":
-        training = config.window, config.num_negatives, config.seed
-        vectors = svd_vectors(sentences, len(vocabulary), config.size, *training)
+        vectors = svd_vectors(
+            sentences,
+            len(vocabulary),
+            config.size,
+            window=config.window,
+            num_negatives=config.num_negatives,
+            seed=config.seed,
+        )
         return _whitened(config, vectors, vocabulary)[0], {}
     names = "window", "num_epochs", "seed", "num_workers"
     training = {name: getattr(config, name) for name in names}

@@ -53,8 +53,13 @@ class BidirectionalCausal(LanguageModelObjective):
             batch["padding_mask"], bool(self.setting("score_boundary_tokens"))
         )
         weights = both(counted) * direction_weights(batch["padding_mask"])
-        given = both(batch["input_ids"]), both(batch[TARGET_VECTORS]), weights
-        measured = MEASURES.load(TARGET_VECTORS).measure_vectors(model.head, states, *given)
+        measured = MEASURES.load(TARGET_VECTORS).measure_vectors(
+            model.head,
+            states,
+            ids=both(batch["input_ids"]),
+            targets=both(batch[TARGET_VECTORS]),
+            weights=weights,
+        )
         # One entry per sentence, of both directions.
         return {name: (_added(sums), _added(counts)) for name, (sums, counts) in measured.items()}
 

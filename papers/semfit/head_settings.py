@@ -94,5 +94,5 @@ class SemFitSettings(HeadSettings):
         table = transform_weights(config)
         if self.target_size is None:  # until training takes it from the vectors
             return table
-        sizes = config.hidden_size, self.target_size
-        return table | {"fit": dense(*sizes, config.initializer_range)}
+        fit = dense(config.hidden_size, self.target_size, config.initializer_range)
+        return table | {"fit": fit}

@@ -66,8 +66,14 @@ class ProjectedLSTM(PlainLayer):
         return self.projection or self.units
 
     def build(self, input_shape: Shape):
-        sizes = input_shape[-1], self.units, self.projection, self.num_networks
-        self.add_weights(projected_lstm(*sizes, self.use_layer_norm))
+        weights = projected_lstm(
+            input_shape[-1],
+            self.units,
+            self.projection,
+            num_networks=self.num_networks,
+            use_layer_norm=self.use_layer_norm,
+        )
+        self.add_weights(weights)
 
         def each(name):
             return [getattr(self, f"{name}_{i}") for i in range(self.num_networks)]

@@ -160,7 +160,13 @@ def _batch(lm, chosen):
         token_weights[row, :size], present[row, :size] = one.token_weights, True
     texts = [text for one in chosen for text in one.texts]
     (batch,) = make_batches(
-        lm.tokenizer, texts, 0, {"text"}, lm.window_size, sys.maxsize, refuse_long=False
+        lm.tokenizer,
+        texts,
+        first_index=0,
+        positions={"text"},
+        window_size=lm.window_size,
+        batch_tokens=sys.maxsize,
+        refuse_long=False,
     )
     places = np.flatnonzero(present)[batch.text_index].astype(np.int32)
     return {

@@ -116,11 +116,11 @@ def read_split(config: AdaptationConfig) -> ListSplit:
     nbest = read_nbest(
         config.nbest_file,
         config.format,
-        config.reference_file,
-        config.score_file,
-        config.beam_size,
-        config.scores,
-        config.keep_non_words or None,
+        reference_file=config.reference_file,
+        score_file=config.score_file,
+        beam_size=config.beam_size,
+        scores=config.scores,
+        keep_non_words=config.keep_non_words or None,
     ).lists
     references = [one.reference for one in nbest if one.reference is not None]
     if len(references) < len(nbest):
@@ -173,17 +173,17 @@ def fine_tune(
             )
         scored = train.scored(score_texts(lm, train.texts)).lists
         features = train.lists.features.keys() & heldout.lists.features.keys()
-        given = FixedWeights(
+        fixed = FixedWeights(
             shares=(1.0,), decision="mbr", features=dict.fromkeys(sorted(features))
         )
-        weights = tune(scored, train.statistics, given)
+        weights = tune(scored, train.statistics, fixed)
         if not weights.lm_weight:
             raise InputError(
                 "tuning gives the model the weight 0 on the lists, so fine-tuning cannot help; "
                 "give more lists, or another --model"
             )
         examples = make_examples(scored, train.statistics, weights)
-        outcome = _train(config, lm, examples, heldout, weights, work)
+        outcome = _train(config, lm, examples, heldout, weights=weights, work=work)
     if outcome is None:
         return None
     report = ListReport(
@@ -220,7 +220,14 @@ def _train(config, lm, examples, heldout, weights, work):
     def begin(rate):
         steps, folder = num_steps(examples), work / f"lists-{rate:g}"
         num_train_steps = schedule.max_passes * steps
-        trainer = make_list_trainer(lm, examples, rate, num_train_steps, config.seed, folder)
+        trainer = make_list_trainer(
+            lm,
+            examples,
+            learning_rate=rate,
+            num_train_steps=num_train_steps,
+            seed=config.seed,
+            output_dir=folder,
+        )
 
         def take_pass(number):
             return _evaluate(heldout, lm, weights) if trainer.train(number * steps) else None

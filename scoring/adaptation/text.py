@@ -80,7 +80,15 @@ def adapt_to_text(
     def begin(rate):
         nonlocal trainer
         folder = work / f"rate-{rate:g}"
-        trainer = _make_trainer(config, rate, lm, start, objective, data, folder)
+        trainer = _make_trainer(
+            config,
+            lm,
+            data,
+            learning_rate=rate,
+            start=start,
+            objective=objective,
+            output_dir=folder,
+        )
         return _begin(trainer, schedule.max_passes)
 
     outcome = train_passes(begin, _nll, schedule.learning_rate, schedule.max_passes)
@@ -136,7 +144,7 @@ def _prepare(config, lm, work):
     return TrainingData(str(work / "data"), info, lm.tokenizer.vocabulary)
 
 
-def _make_trainer(config, rate, lm, start, objective, data, output_dir):
+def _make_trainer(config, lm, data, *, learning_rate, start, objective, output_dir):
     """A `Trainer` that starts from the weights of a model."""
     model_config = lm.model.config
     steps = connect()
@@ -149,7 +157,7 @@ def _make_trainer(config, rate, lm, start, objective, data, output_dir):
         num_train_steps=num_train_steps,
         num_warmup_steps=int(WARMUP * num_train_steps),
         train_batch_tokens=BATCH_TOKENS,
-        learning_rate=rate,
+        learning_rate=learning_rate,
         adam_beta_2=ADAM_BETA_2,
         num_sampled_pieces=SAMPLED_PIECES if is_large else 0,
         log_normalizer_weight=LOG_NORMALIZER_WEIGHT * model_config.learned_normalizer,
@@ -157,9 +165,17 @@ def _make_trainer(config, rate, lm, start, objective, data, output_dir):
         eval_steps=num_train_steps,
         seed=config.seed,
     )
-    made = make_trainer(settings, objective, model_config, batches, output_dir, steps, start)
-    made.is_resumable = False  # the folder of the work is removed
-    return made
+    trainer = make_trainer(
+        settings,
+        objective,
+        model_config,
+        batches,
+        output_dir=output_dir,
+        steps=steps,
+        init_checkpoint=start,
+    )
+    trainer.is_resumable = False  # the folder of the work is removed
+    return trainer
 
 
 def _begin(trainer, max_passes):

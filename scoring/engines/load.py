@@ -8,6 +8,7 @@ import functools
 import glob
 import importlib.util
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,42 +18,40 @@ from tta.modeling.config.base import read_config
 from tta.modeling.formats.model_directory import FORMATS, format_of
 from tta.names import CONFIG
 from tta.scoring.engines.base import Engine, lacks
+from tta.scoring.engines.options import DEFAULTS, EngineOptions
 
 # An engine -> the packages that it needs.
 _PACKAGES = {"tensorflow": ("tensorflow", "keras"), "onnxruntime": ("onnxruntime", "onnx")}
 
 
 def load_engine(
-    directory: Path | str,
-    engine: str,
-    precision: str,
-    pll_variant: str,
-    normalizer: str,
-    part: str | None = None,
-    device: str | None = None,
-    threads: int | None = None,
+    directory: Path | str, options: EngineOptions = DEFAULTS, *, part: str | None = None
 ) -> Engine:
-    """The engine with the model of a directory; arguments as in `tta.load`.
+    """The engine with the model of a directory.
 
-    `part` is the half of an autoencoder to take, "encoder" or "decoder"; None is the whole model.
-    Raises InputError if the model cannot be loaded, an option does not suit it or the engine, the
-    model has no such part, or the engine is not installed.
+    Args:
+        directory: of the model.
+        options: as in `tta.load`.
+        part: the half of an autoencoder to take, "encoder" or "decoder"; None is the whole model.
+
+    Raises:
+        InputError: the model cannot be loaded, an option does not suit it or the engine, the model
+            has no such part, or the engine is not installed.
     """
-    if engine == "auto":
-        engine = "onnxruntime" if device else _chosen(Path(directory), precision)
-    if engine == "tensorflow":
-        if device is not None:
+    name = options.engine
+    if name == "auto":
+        name = "onnxruntime" if options.device else _chosen(Path(directory), options.precision)
+    if name == "tensorflow":
+        if options.device is not None:
             raise InputError("device needs engine onnxruntime; TensorFlow takes a GPU by itself")
-        load = tensorflow_engine().from_directory
-        return load(directory, precision, pll_variant, normalizer, part)
+        return tensorflow_engine().from_directory(directory, options, part=part)
     check_installed("onnxruntime")
     from tta.scoring.engines.onnxruntime.loading import load_onnx
 
-    where = device or "cpu", threads
-    made = load_onnx(directory, precision, pll_variant, normalizer, part, *where)
-    given = directory, "tensorflow", precision, pll_variant, normalizer, part
-    made.in_tensorflow = functools.partial(load_engine, *given)
-    return made
+    engine = load_onnx(directory, options, part=part)
+    of_tensorflow = replace(options, engine="tensorflow", device=None)
+    engine.in_tensorflow = functools.partial(load_engine, directory, of_tensorflow, part=part)
+    return engine
 
 
 def tensorflow_engine() -> Any:

@@ -97,24 +97,24 @@ EXPORT = Export(write)
 def _bert_card():
     computes = {"normalizer": "exact", "unknown": "model", "long": "refuse", "engine": "pytorch"}
     return Card(
-        "A BERT for Hugging Face's transformers.",
-        _BILM,
-        cards.SCORES | computes,
-        "transformers",
-        ("onnx", "transformers.js"),
-        "fill-mask",
+        what="A BERT for Hugging Face's transformers.",
+        usage=_BILM,
+        computes=cards.SCORES | computes,
+        library="transformers",
+        tags=("onnx", "transformers.js"),
+        task="fill-mask",
     )
 
 
 def _card(config):
     is_causal = MODEL_TYPES.load(config.model_type).predicts_next
     return Card(
-        f"A language model of type {config.model_type} for Hugging Face's transformers.",
-        _CODE.replace("MaskedLM", "CausalLM") + _ABOUT_CAUSAL if is_causal else _CODE,
-        cards.SCORES | {"long": "window", "engine": "pytorch"},
-        "transformers",
-        ("custom_code", "onnx", "transformers.js"),
-        None if is_causal else "fill-mask",  # a causal model reads nothing after the mask
+        what=f"A language model of type {config.model_type} for Hugging Face's transformers.",
+        usage=_CODE.replace("MaskedLM", "CausalLM") + _ABOUT_CAUSAL if is_causal else _CODE,
+        computes=cards.SCORES | {"long": "window", "engine": "pytorch"},
+        library="transformers",
+        tags=("custom_code", "onnx", "transformers.js"),
+        task=None if is_causal else "fill-mask",  # a causal model reads nothing after the mask
     )
 
 

@@ -52,17 +52,10 @@ def write(lm: Any, folder: Path, representation: str, pooling: str) -> str:
     Raises:
         InputError: the model does not have them.
     """
-    parts = [_part(representation, pooling)]
-    if representation == JOINT:
-        parts = [
-            _part("token", "whitened", JOINT_CONSTANT, math.sqrt(1.0 - JOINT_CONTEXT)),
-            _part("context", "mean", None, math.sqrt(JOINT_CONTEXT)),
-        ]
-    elif representation not in REPRESENTATIONS:
-        rule = f"representation must be {' or '.join(REPRESENTATIONS)}, not {representation!r}"
-        raise InputError(rule, lm.name)
+    parts = _parts(lm, representation, pooling)
     config, vocabulary = lm.config, lm.tokenizer.vocabulary
-    weights, dimension = {}, lm.encode([""], representation, pooling).shape[1]
+    dimension = lm.encode([""], representation, pooling).shape[1]
+    weights = {}
     for part in parts:
         weights |= _statistics(lm, part["name"], part.pop("pooling"))
     names = {part["name"] for part in parts}
@@ -70,13 +63,8 @@ def write(lm: Any, folder: Path, representation: str, pooling: str) -> str:
     if family.masks_tokens(lm.options.pll_variant) and "context" in names:
         rule = "a biLM's context is masked; only --pll_variant=maskless has this format"
         raise InputError(rule, lm.name)
-    network = torch_weights(lm)
-    if "token" in names:
-        weights["token.table"] = network["encoder.embeddings.token_table.weight"]
     needs_network = bool(names & {"context", "embed"})
-    if needs_network:
-        kept = (name for name in network if name.startswith("encoder."))
-        weights |= {f"network.{name}": network[name] for name in kept}
+    weights |= _network_weights(lm, has_table="token" in names, has_encoder=needs_network)
     copy_code(config, folder, "sentences_tta.py")
     write_tensors(folder / "sentences.safetensors", weights)
     write_json(
@@ -94,17 +82,41 @@ def write(lm: Any, folder: Path, representation: str, pooling: str) -> str:
     write_json(folder / "modules.json", [module])
     write_json(folder / "config_sentence_transformers.json", {"similarity_fn_name": "cosine"})
     card = Card(
-        f"Sentence vectors ({representation}, {pooling}) for sentence-transformers.",
-        _SENTENCES,
-        cards.VECTORS | {"long": "cut", "engine": "pytorch"},
-        "sentence-transformers",
-        ("feature-extraction", "custom_code"),
-        "sentence-similarity",
+        what=f"Sentence vectors ({representation}, {pooling}) for sentence-transformers.",
+        usage=_SENTENCES,
+        computes=cards.VECTORS | {"long": "cut", "engine": "pytorch"},
+        library="sentence-transformers",
+        tags=("feature-extraction", "custom_code"),
+        task="sentence-similarity",
     )
     return cards.write(lm, folder, card)
 
 
 EXPORT = Export(write, gives_scores=False)
+
+
+def _parts(lm, representation, pooling) -> list[dict[str, Any]]:
+    """The vectors that stand side by side. Raises InputError if the format does not have them."""
+    if representation == JOINT:
+        return [
+            _part("token", "whitened", JOINT_CONSTANT, math.sqrt(1.0 - JOINT_CONTEXT)),
+            _part("context", "mean", None, math.sqrt(JOINT_CONTEXT)),
+        ]
+    if representation not in REPRESENTATIONS:
+        rule = f"representation must be {' or '.join(REPRESENTATIONS)}, not {representation!r}"
+        raise InputError(rule, lm.name)
+    return [_part(representation, pooling)]
+
+
+def _network_weights(lm, *, has_table, has_encoder) -> dict[str, np.ndarray]:
+    """The table of tokens and the weights of the encoder, under the names of the folder."""
+    network, weights = torch_weights(lm), {}
+    if has_table:
+        weights["token.table"] = network["encoder.embeddings.token_table.weight"]
+    if has_encoder:
+        of_encoder = (name for name in network if name.startswith("encoder."))
+        weights |= {f"network.{name}": network[name] for name in of_encoder}
+    return weights
 
 
 def _part(name, pooling, constant=None, scale=None):
@@ -117,11 +129,11 @@ def _statistics(lm, name, pooling) -> dict[str, np.ndarray]:
     if pooling != "mean":
         weights = lm.pooling_statistics.piece_weights()
     weights[lm.tokenizer.vocabulary.unk_id] = 0.0
-    found = {f"{name}.piece_weights": weights}
+    statistics = {f"{name}.piece_weights": weights}
     if pooling == "whitened":
         whitening = lm.pooling_statistics.whitenings[name]
-        found |= {f"{name}.mean": whitening.mean, f"{name}.matrix": whitening.matrix}
-    return found
+        statistics |= {f"{name}.mean": whitening.mean, f"{name}.matrix": whitening.matrix}
+    return statistics
 
 
 def write_static(lm: Any, folder: Path, pooling: str, **_: str) -> str:
@@ -151,12 +163,12 @@ def write_static(lm: Any, folder: Path, pooling: str, **_: str) -> str:
     write_json(folder / "modules.json", [{"idx": 0, "name": "0", "path": "", "type": kind}])
     write_json(folder / "config_sentence_transformers.json", {"similarity_fn_name": "cosine"})
     card = Card(
-        f"One vector a word piece (token, {pooling}).",
-        _STATIC,
-        cards.VECTORS | {"long": None, "engine": None},
-        "model2vec",
-        ("feature-extraction", "static-embeddings"),
-        "sentence-similarity",
+        what=f"One vector a word piece (token, {pooling}).",
+        usage=_STATIC,
+        computes=cards.VECTORS | {"long": None, "engine": None},
+        library="model2vec",
+        tags=("feature-extraction", "static-embeddings"),
+        task="sentence-similarity",
     )
     return cards.write(lm, folder, card)
 

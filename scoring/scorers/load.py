@@ -2,7 +2,7 @@
 
 import inspect
 import os
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 from tta.data.text.files import STANDARD_STREAM
@@ -11,7 +11,7 @@ from tta.modeling.config.model_types import MODEL_TYPES
 from tta.modeling.formats.hub import PREFIX
 from tta.modeling.formats.trained_models import find_directory
 from tta.registry import Registry
-from tta.scoring.scorers.options import ScoreOptions
+from tta.scoring.scorers.options import DEFAULTS, ScoreOptions
 from tta.scoring.scorers.scorer import Scorer
 
 # A new kind of scorer is one class and one line here. The class is called with the path, and with
@@ -30,7 +30,7 @@ KINDS = Registry(
 
 
 def load_scorer(
-    model: os.PathLike | str | None = None, cache: str | None = None, **options: Any
+    model: os.PathLike | str | None = None, options: ScoreOptions = DEFAULTS, **of_kind: Any
 ) -> Scorer:
     """Loads a model; see `tta.load`.
 
@@ -38,51 +38,58 @@ def load_scorer(
         model: None or "small", the built-in model; a model directory; a name of `named_models`;
             "hf:OWNER/NAME"; or "kind:path" with one of `KINDS`. A directory of a model is
             preferred to a name.
-        cache: as in `tta.load`.
-        **options: the settings of `ScoreOptions`, and for "kind:path" further parameters of the
-            kind's class, which `tta.load` does not have. Settings that a kind does not have are
-            checked and left out, so that models of several kinds can share them.
+        options: the arguments of `tta.load` after the model. Those that a kind does not have are
+            ignored, so that models of several kinds can share them.
+        **of_kind: for "kind:path", further parameters of the kind's class, which `tta.load` does
+            not have.
 
     Raises:
-        InputError: there is no such model or kind, its files are missing or malformed, or an option
-            has a wrong value.
-        TypeError: an option is unknown.
+        InputError: there is no such model or kind, or its files are missing or malformed.
+        TypeError: there is no such parameter.
     """
-    if cache is not None:
-        if cache == STANDARD_STREAM:
-            raise InputError("the cache must be a file, not standard output", cache)
+    if options.cache is not None:
+        if options.cache == STANDARD_STREAM:
+            raise InputError("the cache must be a file, not standard output", options.cache)
         from tta.scoring.scorers.inference.cache import with_cache
         from tta.scoring.scorers.inference.store import ResultStore
 
-        store = ResultStore(os.path.abspath(cache))  # also where a copy is unpickled
-        return with_cache(load_scorer(model, **options), store)
-    if options.get("begin_token") is not None and not str(model).startswith("transformers:"):
+        store = ResultStore(os.path.abspath(options.cache))  # also where a copy is unpickled
+        return with_cache(load_scorer(model, replace(options, cache=None), **of_kind), store)
+    if options.begin_token is not None and not str(model).startswith("transformers:"):
         raise InputError("only a causal model, transformers:NAME, has a begin_token", model)
     if model is not None:
         model = os.fspath(model)
         kind, colon, path = model.partition(":")
         if colon and not (model.startswith(PREFIX) or os.path.isdir(model)):
-            return _load_kind(kind, path, model, options)
+            scorer = _class_of(kind, model)
+            return scorer(path, **_parameters(scorer, options), **of_kind)
+    if of_kind:
+        raise TypeError(f"a model directory has no parameter {', '.join(of_kind)}")
 
     from tta.scoring.scorers.text_model import TextModel
 
-    lm = TextModel.from_directory(find_directory(model), ScoreOptions(**options))
+    lm = TextModel.from_directory(find_directory(model), options)
     of_family = MODEL_TYPES.load(lm.model_type).part("scorer")
     return lm if of_family is None else of_family.of(lm)
 
 
-def _load_kind(kind, path, model, options):
+def _class_of(kind: str, model: str) -> Any:
+    """The class of a kind, of `model`, which is "kind:path"."""
     if kind not in KINDS:
         raise InputError(
             f"no such model directory, and {kind!r} is not a kind of model; "
             f"kinds are {', '.join(KINDS)}{did_you_mean(kind, KINDS)}",
             model,
         )
-    if not path:
+    if model == f"{kind}:":
         raise InputError(f"expected a path, as in {kind}:path", model)
-    scorer = KINDS.load(kind)
+    return KINDS.load(kind)
+
+
+def _parameters(scorer: Any, options: ScoreOptions) -> dict[str, Any]:
+    """The options that the class of a kind has as parameters: {name: value}."""
     takes = inspect.signature(scorer).parameters
-    shared = {field.name for field in fields(ScoreOptions)} & options.keys()
-    settings = ScoreOptions(**{name: options[name] for name in shared})  # checks the values
-    given = {n: v for n, v in options.items() if n in takes or n not in shared}
-    return scorer(path, **{"options": settings} if "options" in takes else {}, **given)
+    # The cache is around the scorer.
+    names = [field.name for field in fields(ScoreOptions) if field.name != "cache"]
+    parameters = {name: getattr(options, name) for name in names if name in takes}
+    return parameters | ({"options": options} if "options" in takes else {})

@@ -4,17 +4,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from tta.choices import (
-    Device,
-    EngineName,
-    LongSentences,
-    Normalizer,
-    PllVariant,
-    Precision,
-    Unknown,
-)
+from tta.choices import LongSentences, Normalizer, Unknown
 from tta.errors import InputError
-from tta.settings import MODEL, SCORE_BOUNDARY_TOKENS, Config, Setting, setting
+from tta.scoring.engines.options import NORMALIZER, EngineOptions
+from tta.settings import MODEL, SCORE_BOUNDARY_TOKENS, Config, setting
 
 _MODEL = (
     "A model directory: ours (config.json, vocab.txt, model.weights.h5), one of the original "
@@ -32,27 +25,6 @@ _MODEL = (
 
 # The name that stands for no model in reranking.
 NO_MODEL = "none"
-
-_NORMALIZER = Setting(
-    "exact: token scores are log-probabilities. learned: leave out the sum over the vocabulary. "
-    "This takes less than half the time, but a score may be above 0, and off by several nats per "
-    "sentence; it needs a model trained with --log_normalizer_weight. auto: learned if the model "
-    "was trained for it, as the built-in model was, else exact."
-)
-
-
-ENGINE = Setting(
-    "What runs the model. tensorflow runs every kind. onnxruntime runs T-TA, cloze, biLM, uniLM, "
-    "BERT and autoencoders, and starts in a tenth of the time. auto: onnxruntime if it runs the "
-    "model, unless there is a GPU that TensorFlow takes (docs/scoring.md). Scores agree up to "
-    "rounding."
-)
-
-
-DEVICE = Setting(
-    "Where onnxruntime computes, with a build of it for that (onnxruntime-gpu has cuda). "
-    "TensorFlow takes a GPU by itself. Default: cpu."
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +66,7 @@ class SeveralModels(Config):
 
 
 @dataclass(frozen=True, kw_only=True)
-class EncodeOptions(Config):
+class EncodeOptions(EngineOptions):
     """How a model reads text."""
 
     long_sentences: LongSentences = setting(
@@ -109,33 +81,6 @@ class EncodeOptions(Config):
         "on it. Default: the model's own choice.",
         1,
     )
-    precision: Precision = setting(
-        "float32",
-        "Precision of the model's matrix products. bfloat16 is faster on hardware that supports "
-        "it, and rounds scores; it needs TensorFlow. int8 rounds scores too, and needs onnxruntime "
-        "(docs/scoring.md). Models without matrix products, such as n-grams, ignore it.",
-    )
-    engine: EngineName = setting("auto", ENGINE)
-    device: Device | None = setting(None, DEVICE)
-    threads: int | None = setting(
-        None,
-        "Cores that onnxruntime takes. Give 1 to each of several workers. Default: all.",
-        1,
-    )
-    normalizer: Normalizer = setting("exact", _NORMALIZER)
-    pll_variant: PllVariant = setting(
-        "original",
-        "What the score of a word piece is conditioned on (docs/scoring.md). original: all other "
-        "pieces, or the preceding ones for a uniLM. within_word_l2r: the same without the later "
-        "pieces of the same word. maskless (biLM and BERT only): all pieces including itself, in "
-        "one pass. whole_words (causal models of transformers only): the preceding ones, and each "
-        "word with the probability that it ends.",
-    )
-
-    def for_engine(self) -> dict[str, Any]:
-        """Keyword arguments for `load_engine`."""
-        names = ("engine", "device", "threads", "precision", "pll_variant", "normalizer")
-        return {name: getattr(self, name) for name in names}
 
     def for_load(self) -> dict[str, Any]:
         """Keyword arguments for `tta.load`. Options that are None keep the model's default."""
@@ -186,4 +131,4 @@ class RerankOptions(ScoreOptions):
     model has one.
     """
 
-    normalizer: Normalizer = setting("auto", _NORMALIZER)
+    normalizer: Normalizer = setting("auto", NORMALIZER)

@@ -131,9 +131,9 @@ class TextModel(TextVectors):
     ):
         options = options or ScoreOptions()
         if not isinstance(model, Engine):
-            variant, normalizer = options.pll_variant, options.normalizer
-            given = tokenizer, variant, normalizer, directory, is_shared
-            model = tensorflow_engine().of(model, *given)
+            model = tensorflow_engine().of(
+                model, tokenizer, options, directory=directory, is_shared=is_shared
+            )
         self._name, self._directory = name, None if directory is None else Path(directory)
         self._engine, self._options = model, options
 
@@ -164,7 +164,7 @@ class TextModel(TextVectors):
         Raises InputError if a file is missing or damaged, files do not fit each other, or an option
         does not suit the model.
         """
-        engine = load_engine(directory, **options.for_engine())
+        engine = load_engine(directory, options)
         return cls(engine, None, model_name(directory), options, directory)
 
     @classmethod

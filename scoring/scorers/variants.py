@@ -1,6 +1,6 @@
 """Variants of a model: random weights, outputs not standardized, or a half."""
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 from tta.choices import DTYPE_POLICIES
@@ -8,7 +8,7 @@ from tta.errors import InputError
 from tta.modeling.formats.hub import model_name
 from tta.modeling.formats.trained_models import find_directory
 from tta.scoring.engines.directory import tokenizer_in
-from tta.scoring.engines.load import load_engine, tensorflow_engine
+from tta.scoring.engines.load import check_installed, load_engine, tensorflow_engine
 from tta.scoring.scorers.load import load_scorer
 from tta.scoring.scorers.options import DEFAULTS, ScoreOptions
 from tta.scoring.scorers.text_model import TextModel
@@ -39,7 +39,7 @@ class RandomModel(TextModel):
 
         # It was trained for no other normalizer, and Keras makes its weights.
         options = replace(options, normalizer="exact", engine="tensorflow")
-        trained = load_scorer(str(path), **asdict(options))
+        trained = load_scorer(str(path), options)
         if not isinstance(trained, TextModel):
             kind = type(trained).__name__
             raise InputError(f"only a model with a config has a random one, not a {kind}", path)
@@ -50,7 +50,7 @@ class RandomModel(TextModel):
         engine = TensorFlowEngine(
             model,
             trained.tokenizer,
-            options.pll_variant,
+            options,
             directory=trained.directory,
             is_shared=False,
         )
@@ -77,7 +77,7 @@ class RawModel(TextModel):
     def __init__(self, path: Path | str, options: ScoreOptions = DEFAULTS):
         if options.engine == "onnxruntime" or options.precision not in DTYPE_POLICIES:
             raise InputError("a raw model runs in engine tensorflow only", path)
-        engine = tensorflow_engine()
+        check_installed("tensorflow")
         from tta.modeling.formats.standardization import load_unstandardized
 
         directory = Path(find_directory(str(path)))
@@ -85,9 +85,10 @@ class RawModel(TextModel):
         if options.precision == "bfloat16":
             model.compute_output_in_float32()
         tokenizer = tokenizer_in(directory, model.config)
-        variant, normalizer = options.pll_variant, options.normalizer
-        made = engine(model, tokenizer, variant, normalizer, directory, is_shared=False)
-        super().__init__(made, None, f"raw:{model_name(directory)}", options)
+        engine = tensorflow_engine()(
+            model, tokenizer, options, directory=directory, is_shared=False
+        )
+        super().__init__(engine, None, f"raw:{model_name(directory)}", options)
 
 
 class DecoderModel(TextModel):
@@ -108,7 +109,7 @@ class DecoderModel(TextModel):
 
     def __init__(self, path: Path | str, options: ScoreOptions = DEFAULTS):
         directory = find_directory(str(path))
-        engine = load_engine(directory, **options.for_engine(), part=self.part)
+        engine = load_engine(directory, options, part=self.part)
         super().__init__(engine, None, f"{self.part}:{model_name(directory)}", options)
 
 

@@ -144,7 +144,15 @@ def _compare(files, model: str, lm: Scorer, representation: str, pooling: str):
         with located(path=path):
             similarities = comparison.similarities(first, second)
             correlation = _correlate(similarities, pairs)
-        yield StsResult(path, pairs, model, name, similarities, unknown, correlation)
+        yield StsResult(
+            path=path,
+            pairs=pairs,
+            model=model,
+            vectors=name,
+            similarities=similarities,
+            unknown=unknown,
+            correlation=correlation,
+        )
 
 
 def vectors_name(representation: str, pooling: str) -> str:

@@ -5,7 +5,7 @@ Tensors are `Tensor`, and weights a `Weights`. A size is [1] int64. Positions ar
 
 import itertools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -44,6 +44,19 @@ def _rounded(graph, name, kernel, largest):
     return values, graph.weight(f"{name}:scales", scales)
 
 
+class _RoundedInputs(NamedTuple):
+    """The inputs [M, K] of a product in uint8: zero + inputs / step.
+
+    Attributes:
+        values: [M, K] uint8.
+        step, zero: [], float32 and uint8.
+    """
+
+    values: Tensor
+    step: Tensor
+    zero: Tensor
+
+
 # That of `tta.modeling.kits.keras`.
 CENTRE_STEPS = 128.0
 
@@ -70,7 +83,7 @@ class OnnxKit:
     ):
         self._epsilon, self.small_logits = epsilon, small_logits
         self.attention_scores = attention_scores
-        self._rounded: dict[str, tuple[Tensor, ...]] = {}  # inputs, with step and zero
+        self._rounded: dict[str, _RoundedInputs] = {}
 
     def part(self, layer: Weights, function: Callable[..., Any], *inputs: Any, **options: Any):
         return function(*inputs, **options)
@@ -175,12 +188,12 @@ class OnnxKit:
             return self._fused_product(x, name, kernel, bias, w.ranges[of])
         return rounded_product(x, name, kernel, bias)
 
-    def _fused_product(self, x, name, kernel, bias, given):
+    def _fused_product(self, x, name, kernel, bias, fixed_range):
         """As `rounded_product`, in one operation: all inputs have one scale, known before.
 
         Only on processors with VNNI, whose sums have 32 bits.
         """
-        graph, (low, high), divisors = x.graph, given[:2], given[2:]
+        graph, (low, high), divisors = x.graph, fixed_range[:2], fixed_range[2:]
         if x.name not in self._rounded:
             step = max(high - low, 1e-30) / 255
             zero = np.clip(np.rint(-low / step), 0, 255).astype(np.uint8)
@@ -188,25 +201,35 @@ class OnnxKit:
             factors = 1.0 / np.where(divisors > 0, divisors, np.float32(np.inf))
             if not np.isin(factors, (0.0, 1.0)).all():
                 scaled = x * graph.weight(f"{name}:factors", factors)
-            steps = graph.constant(step), graph.constant(zero)
-            self._rounded[x.name] = graph.operator("QuantizeLinear", scaled, *steps), *steps
-        rounded, step, zero = self._rounded[x.name]
+            step, zero = graph.constant(step), graph.constant(zero)
+            rounded = graph.operator("QuantizeLinear", scaled, step, zero)
+            self._rounded[x.name] = _RoundedInputs(rounded, step, zero)
+        inputs = self._rounded[x.name]
         values, scales = _rounded(graph, name, kernel * divisors[:, None], _LARGEST_INPUT)
-        inputs = rounded, values, step, scales, zero, Tensor(graph, ""), bias
-        found = graph.operator("MatMulIntegerToFloat", *inputs, domain="com.microsoft")
+        product = graph.operator(
+            "MatMulIntegerToFloat",
+            inputs.values,
+            values,
+            inputs.step,
+            scales,
+            inputs.zero,
+            Tensor(graph, ""),  # the zero of the values
+            bias,
+            domain="com.microsoft",
+        )
         if len(apart := np.flatnonzero(divisors == 0)):
-            own = graph.weight(f"{name}:apart", kernel[apart])
-            found = found + self.take(x, graph.constant(apart), 1) @ own
-        return found
+            rows = graph.weight(f"{name}:apart", kernel[apart])
+            product = product + self.take(x, graph.constant(apart), 1) @ rows
+        return product
 
     def heads(self, x: Tensor, layers: Sequence[Weights], num_heads: int):
         # One by one: weights side by side would be copies.
-        found, rows = [], self.flat(x, layers[0].shape("kernel")[0])
+        heads, rows = [], self.flat(x, layers[0].shape("kernel")[0])
         for w in layers:
             _, outputs = w.shape("kernel")
-            made = self.unflat(self.dense(rows, w), x, outputs)
-            found.append(self.split_heads(made, num_heads, outputs // num_heads))
-        return found
+            projected = self.unflat(self.dense(rows, w), x, outputs)
+            heads.append(self.split_heads(projected, num_heads, outputs // num_heads))
+        return heads
 
     def layer_norm(self, w: Weights, *terms: Tensor, magnifies: bool = False):
         x: Any = sum(terms[1:], start=terms[0])

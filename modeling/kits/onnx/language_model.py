@@ -68,10 +68,17 @@ class Network:
         def encode(ids, is_real, wanted):
             return self._encoded(k, w, ids, is_real, wanted)["hidden_states"]
 
-        given = ids, mask, wanted, family.predicts_next
-        found = token_scores(k, encode, scorer(k, w, self.config, self.normalizer), *given)
+        scores = token_scores(
+            k,
+            encode,
+            scorer(k, w, self.config, self.normalizer),
+            ids=ids,
+            is_real=mask,
+            wanted=wanted,
+            predicts_next=family.predicts_next,
+        )
         tokens = k.where(wanted, k.integer(ids), -1)
-        return self._output(k, found, tokens, TOKENS)
+        return self._output(k, scores, tokens, TOKENS)
 
     def masked_scores(self) -> Graph:
         """log p of one token of each sentence: its "positions" [B] int64 and "targets" [B] int32,
@@ -90,14 +97,14 @@ class Network:
     def states(self) -> Graph:
         """The last layer's output: [B, T, D]. "wanted" [B, T] bool are the tokens that count."""
         k, w, ids, mask = self._start()
-        found = self._encoded(k, w, ids, mask, self._wanted(w))
-        return w.graph.output("states", found["hidden_states"])
+        outputs = self._encoded(k, w, ids, mask, self._wanted(w))
+        return w.graph.output("states", outputs["hidden_states"])
 
     def embeddings(self) -> Graph:
         """The output of the embedding layer: [B, T, D]."""
         k, w, ids, mask = self._start()
-        found = self._encode(k, w.of("encoder"), self.config, ids, mask)
-        return w.graph.output("embeddings", found["embedding_output"])
+        outputs = self._encode(k, w.of("encoder"), self.config, ids, mask)
+        return w.graph.output("embeddings", outputs["embedding_output"])
 
     def attention(self) -> Graph:
         """The weights of the keys in each attention, [B, N, T, S]: "attention_0", ...; S is T, or
@@ -130,22 +137,22 @@ class Network:
 
     def _encoded(self, k, w, ids, mask, wanted):
         """What the encoder makes of a batch and of the optional inputs that it takes."""
-        more = {"wanted": wanted}
+        optional = {"wanted": wanted}
         if self.pll_variant == "within_word_l2r":
             continues = w.graph.weight("continues_word", np.asarray(self.continues_word, np.bool_))
-            more["word_ids"] = words_of(k, ids, continues)
+            optional["word_ids"] = words_of(k, ids, continues)
         for name in self.towers:
             index = w.graph.input(f"{name}_index", np.int64, ["batch", "read"])
-            more[name] = index, w.graph.input(f"{name}_tokens", np.int64, [f"{name} states"])
-        more = {name: more[name] for name in optional_inputs(self._encode) if name in more}
-        return self._encode(k, w.of("encoder"), self.config, ids, mask, **more)
+            optional[name] = index, w.graph.input(f"{name}_tokens", np.int64, [f"{name} states"])
+        takes = optional_inputs(self._encode)
+        inputs = {name: optional[name] for name in takes if name in optional}
+        return self._encode(k, w.of("encoder"), self.config, ids, mask, **inputs)
 
     def _masked_rows(self):
         k, w, ids, mask = self._start()
         positions = w.graph.input("positions", np.int64, ["batch"])[:, None]
-        given = k, w.of("encoder"), self.config, ids, mask
-        states = self._encode(*given, positions=positions)["hidden_states"]
-        return k, w, k.flat(states, self.config.hidden_size)
+        outputs = self._encode(k, w.of("encoder"), self.config, ids, mask, positions=positions)
+        return k, w, k.flat(outputs["hidden_states"], self.config.hidden_size)
 
     def _output(self, k, scores: Tensor, tokens: Tensor, axes) -> Graph:
         """Scores of tokens, less what unknown words cost."""

@@ -121,10 +121,16 @@ class AutoencoderNetwork:
         cache = graph.input("cache", np.float32, ["pairs", "batch", "heads", "keys", "head_size"])
         added = self._latent(k, w)["added"]
         mask = (k.arange(k.size(cache, 3) + np.int64(1)) >= np.int64(0))[None, None]
-        given = config.part("decoder"), ids, position, added, mask
-        old = [cache[number] for number in range(2 * config.num_hidden_layers)]
         hidden, after = step(
-            k, w.of("decoder"), *given, old, lambda old, new: k.concatenate([old, new], 2)
+            k,
+            w.of("decoder"),
+            config.part("decoder"),
+            ids,
+            position=position,
+            added=added,
+            mask=mask,
+            cache=[cache[number] for number in range(2 * config.num_hidden_layers)],
+            extend=lambda old, new: k.concatenate([old, new], 2),
         )
         rows = k.flat(hidden, config.hidden_size)
         graph.output("ids", self._best(k, w, rows)[0], np.int32)
@@ -167,7 +173,14 @@ class AutoencoderNetwork:
         """`best_pieces` of the states [M, D]."""
         head, table = w.of("head"), table_of(w, self.config)
         features = transform(k, head, self.config, rows)
-        return best_pieces(k, features, head, table, self.config.vocab_size, with_scores)
+        return best_pieces(
+            k,
+            features,
+            head,
+            table,
+            num_pieces=self.config.vocab_size,
+            with_scores=with_scores,
+        )
 
 
 def best_pieces(
@@ -180,7 +193,7 @@ def best_pieces(
     """
     graph, ids, highest, sums = features.graph, [], [], []
     for start, stop in k.parts(num_pieces):
-        logits, _ = k.logits(features, w, table, w["bias"], start, stop)
+        logits, _ = k.logits(features, w, table, w["bias"], start=start, stop=stop)
         best = _best_column(logits, stop - start)
         ids.append(best + np.int64(start))
         highest.append(graph.operator("GatherElements", logits, best, axis=1))
@@ -188,11 +201,11 @@ def best_pieces(
             sums.append(log_sum_exp(k, logits))
     logits = k.concatenate(highest, 1)
     part = graph.operator("ArgMax", logits, axis=1)
-    found = graph.operator("GatherElements", k.concatenate(ids, 1), part, axis=1)
+    pieces = graph.operator("GatherElements", k.concatenate(ids, 1), part, axis=1)
     scores = None
     if with_scores:
         scores = k.max(logits, 1, keepdims=True) - log_sum_exp(k, k.concatenate(sums, 1))
-    return graph.operator("Cast", found[:, 0], to="int32"), scores
+    return graph.operator("Cast", pieces[:, 0], to="int32"), scores
 
 
 def _best_column(x, size):

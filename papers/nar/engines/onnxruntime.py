@@ -20,7 +20,7 @@ class AutoencoderEngine(OnnxEngine):
 
     gives_scores = False
 
-    def _make_network(self, pll_variant):
+    def _make_network(self):
         return AutoencoderNetwork(self.config, self._arrays, self.normalizer, self.ranges)
 
     def token_scores(self):

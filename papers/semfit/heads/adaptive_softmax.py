@@ -82,7 +82,15 @@ class AdaptiveSoftmaxHead(Head):
 
         def inside(j, rows, targets):
             table = self.tables[j]
-            return log_softmax(kit, self, rows, table, self.biases[j], targets, table.shape[0])
+            return log_softmax(
+                kit,
+                self,
+                rows,
+                table=table,
+                bias=self.biases[j],
+                targets=targets,
+                num_pieces=table.shape[0],
+            )
 
         result = inside(0, rows, self._in_first(targets))
         for j, words in enumerate(self.clusters):

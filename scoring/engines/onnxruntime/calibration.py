@@ -3,7 +3,7 @@
 import copy
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -22,6 +22,7 @@ from tta.scoring.engines.base import lacks
 from tta.scoring.engines.directory import tokenizer_in
 from tta.scoring.engines.onnxruntime.loading import build, engine_class
 from tta.scoring.engines.onnxruntime.session import Session
+from tta.scoring.engines.options import EngineOptions
 
 NUM_SENTENCES = 200
 # int8 differs from float32 by at most this, in nats: the score of each probe, and the root mean
@@ -108,8 +109,8 @@ def write_light(directory: Path | str, sentences: Sequence[Any]) -> Calibration:
         model = whole if part is None else part_of(whole, part, build)
         # The encoder of an autoencoder masks nothing, as in training.
         variant = "maskless" if part == "encoder" else "original"
-        make = partial(engine_class(model.config), model, tokenizer, pll_variant=variant)
-        exact = make()
+        make = partial(engine_class(model.config), model, tokenizer)
+        exact = make(EngineOptions(pll_variant=variant))
         has_scores = exact.gives_scores and part != "encoder"
         fitted = _fitted(make, exact, has_scores, sentences=sentences, probes=probes)
         notes += [note if part is None else f"{part}: {note}" for note in fitted.notes]
@@ -117,8 +118,9 @@ def write_light(directory: Path | str, sentences: Sequence[Any]) -> Calibration:
         has_learned = getattr(model.config, "learned_normalizer", False)
         for normalizer in ("exact", "learned")[: 1 + has_learned]:
             for precision in ("float32", "int8"):
-                options = {"precision": precision, "normalizer": normalizer, "light": light}
-                make(**options, has_fixed_ranges=True).usual()  # also for other processors
+                options = replace(exact.options, precision=precision, normalizer=normalizer)
+                engine = make(options, light=light, has_fixed_ranges=True)
+                engine.usual()  # also for other processors
     return Calibration(light.write(Path(directory)), notes)
 
 
@@ -159,8 +161,8 @@ class _Comparison:
 def _fitted(make, exact, has_scores, *, sentences, probes) -> _Fitted:
     """The ranges of a model that hold; none if int8 takes a range for each row of inputs.
 
-    `make` makes the engine of the model with further options; `exact` is the one in float32. A
-    model that has no scores is not compared with it.
+    `make` makes the engine of the model with options; `exact` is the one in float32. A model that
+    has no scores is not compared with it.
     """
     of_text, of_probes = _recorded(exact, sentences), _recorded(exact, probes)
     widened = _ranges(exact, of_text, of_probes)
@@ -170,7 +172,8 @@ def _fitted(make, exact, has_scores, *, sentences, probes) -> _Fitted:
     for ranges in (widened, _ranges(exact, of_text, {})):  # the second ones have smaller steps
         light = LightFile()
         light.add_ranges(exact.weights(), ranges)
-        rounded = make(precision="int8", light=light, has_fixed_ranges=True)
+        in_int8 = replace(exact.options, precision="int8")
+        rounded = make(in_int8, light=light, has_fixed_ranges=True)
         on_text = _differences(rounded, exact, sentences[:_COMPARED])
         on_probes = np.abs(_differences(rounded, exact, probes))
         typical, worst = float(np.sqrt(np.square(on_text).mean())), int(on_probes.argmax())
@@ -260,14 +263,14 @@ def _recorded(engine, rows) -> dict[tuple[str, ...], list[np.ndarray]]:
 class _Recorder(Session):
     """Keeps rows of the inputs of products: {names of the products: arrays [M, K]}."""
 
-    def __init__(self, inputs, graph, *given):
+    def __init__(self, inputs, graph, **options):
         together: dict[str, list[str]] = {}
         for product, x in graph.products.items():
             together.setdefault(x.name, []).append(product)
         for name in together:
             graph.output(f"input {name}", Tensor(graph, name))
         self._names, self._inputs = [tuple(names) for names in together.values()], inputs
-        super().__init__(graph, *given)
+        super().__init__(graph, **options)
 
     def outputs(self, **inputs):
         found = super().outputs(**inputs)

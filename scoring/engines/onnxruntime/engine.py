@@ -15,6 +15,7 @@ from tta.modeling.kits.onnx.ranges import has_vnni
 from tta.modeling.kits.onnx.weights import Arrays
 from tta.scoring.engines.base import BatchFunction, Engine, normalizer_of
 from tta.scoring.engines.onnxruntime.session import Session, check_device
+from tta.scoring.engines.options import DEFAULTS, EngineOptions
 from tta.settings import num_cores
 
 INT8_FIXED = "int8-fixed"  # the precision int8 with fixed ranges, in signatures
@@ -27,7 +28,7 @@ class OnnxEngine(Engine):
     Args:
         model: the config and the weights.
         tokenizer: whose ids it takes; None if it has no vocabulary.
-        precision, pll_variant, normalizer, device: as in `tta.load`.
+        options: as in `tta.load`; `engine` is ignored.
         light: that of the model's directory.
         has_fixed_ranges: whether int8 takes the ranges of `light`; None: on processors where this
             is fast.
@@ -35,12 +36,14 @@ class OnnxEngine(Engine):
     Raises:
         InputError: the model does not have the normalizer or the pseudo-log-likelihood variant,
             onnxruntime does not have the device, or ranges for int8 are of other weights.
+
+    Attributes:
+        options: the argument.
     """
 
     name = "onnxruntime"
     session_type: Callable[..., Session] = Session
     predicts_vectors = False
-    batches_in_flight = min(num_cores(), 8)  # each takes some 30 MB
     # Smaller batches take no more time, and less memory.
     batch_tokens = 512
 
@@ -48,41 +51,36 @@ class OnnxEngine(Engine):
         self,
         model: Arrays,
         tokenizer: AnyTokenizer | None = None,
-        precision: str = "float32",
-        pll_variant: str = "original",
-        normalizer: str = "exact",
-        device: str = "cpu",
+        options: EngineOptions = DEFAULTS,
+        *,
         light: LightFile | None = None,
         has_fixed_ranges: bool | None = None,
     ):
-        check_device(device)
-        self.device, self._light, self._threads = device, light or LightFile(), 0
-        self.config, self.tokenizer, self.precision = model.config, tokenizer, precision
-        self.normalizer = normalizer_of(model.config, normalizer)
+        self.device = options.device or "cpu"
+        check_device(self.device)
+        self.options, self._light = options, light or LightFile()
+        self.batches_in_flight = min(options.threads or num_cores(), 8)  # each takes some 30 MB
+        self.config, self.tokenizer, self.precision = model.config, tokenizer, options.precision
+        self.normalizer = normalizer_of(model.config, options.normalizer)
         self._vocabulary: Any = tokenizer and tokenizer.vocabulary
         self._arrays, self._lock = model.arrays, threading.Lock()
         self._sessions: dict[str, Session] = {}
         self._digest: str | None = None
-        if precision == "int8":
+        if options.precision == "int8":
             if has_fixed_ranges is None:
-                has_fixed_ranges = device == "cpu" and has_vnni()
+                has_fixed_ranges = self.device == "cpu" and has_vnni()
             self.ranges = self._light.ranges(self._arrays) if has_fixed_ranges else {}
-            self.precision = INT8_FIXED if self.ranges else precision
-        self._network = self._make_network(pll_variant)
+            self.precision = INT8_FIXED if self.ranges else options.precision
+        self._network = self._make_network()
         self.scores_first_token = not MODEL_TYPES.load(self.config.model_type).predicts_next
         # The begin token of a uniLM sees no other token.
         names = [name for name in _REPRESENTATIONS if name != "cls" or self.scores_first_token]
         size: int = self.config.hidden_size
         self.vector_sizes = dict.fromkeys(names, size)
 
-    def _make_network(self, pll_variant: str) -> Any:
+    def _make_network(self) -> Any:
         """What makes the graphs."""
         raise NotImplementedError
-
-    def use_threads(self, number: int | None) -> None:
-        """Takes this many cores in sessions that start from now on; None is all."""
-        self._threads = number or 0
-        self.batches_in_flight = min(number or num_cores(), 8)
 
     def weights(self):
         return self._arrays
@@ -122,6 +120,10 @@ class OnnxEngine(Engine):
         """The session of the graph that a method of the network makes, when it is first used."""
         with self._lock:
             if make.__name__ not in self._sessions:
-                given = make(), self.device, self._light, self._threads
-                self._sessions[make.__name__] = self.session_type(*given)
+                self._sessions[make.__name__] = self.session_type(
+                    make(),
+                    device=self.device,
+                    light=self._light,
+                    threads=self.options.threads or 0,
+                )
             return self._sessions[make.__name__]

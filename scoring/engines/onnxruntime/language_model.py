@@ -28,11 +28,18 @@ class LanguageModelEngine(OnnxEngine):
 
     gives_scores = True
 
-    def _make_network(self, pll_variant):
-        within_word = pll_variant == "within_word_l2r"
-        continues = self._vocabulary.continues_word if within_word else None
-        given = self.config, self._arrays, pll_variant, self.normalizer, continues
-        return Network(*given, self.ranges, is_shared=True)
+    def _make_network(self):
+        variant = self.options.pll_variant
+        is_within_word = variant == "within_word_l2r"
+        return Network(
+            self.config,
+            self._arrays,
+            pll_variant=variant,
+            normalizer=self.normalizer,
+            continues_word=self._vocabulary.continues_word if is_within_word else None,
+            ranges=self.ranges,
+            is_shared=True,
+        )
 
     def __init__(self, model: Arrays, *arguments: Any, **options: Any):
         super().__init__(model, *arguments, **options)
@@ -49,16 +56,8 @@ class LanguageModelEngine(OnnxEngine):
         """The scores in float32, by an engine that is made when it is first needed."""
         with self._exact_lock:
             if self._exact is None:
-                exact = type(self)(
-                    self._model,
-                    self.tokenizer,
-                    pll_variant=self._network.pll_variant,
-                    normalizer=self.normalizer,
-                    device=self.device,
-                    light=self._light,
-                )
-                exact.use_threads(self._threads or None)
-                self._exact = exact
+                options = replace(self.options, precision="float32")
+                self._exact = type(self)(self._model, self.tokenizer, options, light=self._light)
         return self._exact.token_scores()
 
     def _rounded_scores(self) -> BatchFunction:

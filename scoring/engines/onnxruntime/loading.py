@@ -12,30 +12,22 @@ from tta.scoring.engines.base import lacks
 from tta.scoring.engines.directory import tokenizer_in
 from tta.scoring.engines.onnxruntime.engine import OnnxEngine
 from tta.scoring.engines.onnxruntime.language_model import LanguageModelEngine
+from tta.scoring.engines.options import DEFAULTS, EngineOptions
 
 
 def load_onnx(
-    directory: Path | str,
-    precision: str,
-    pll_variant: str,
-    normalizer: str,
-    part: str | None = None,
-    device: str = "cpu",
-    threads: int | None = None,
+    directory: Path | str, options: EngineOptions = DEFAULTS, *, part: str | None = None
 ) -> OnnxEngine:
     """The engine of the model in a directory, or of a part of it; arguments as in `load_engine`.
 
     Raises InputError if a file is missing or damaged, files do not fit each other, an option does
     not suit the model, the model has no such part, or the engine does not compute it.
     """
-    if precision == "bfloat16":
+    if options.precision == "bfloat16":
         raise InputError("precision bfloat16 needs engine tensorflow; onnxruntime has int8")
     model = load_part(directory, part, build=build)
     tokenizer = tokenizer_in(directory, model.config)
-    given = precision, pll_variant, normalizer, device, LightFile(directory)
-    made = engine_class(model.config)(model, tokenizer, *given)
-    made.use_threads(threads)
-    return made
+    return engine_class(model.config)(model, tokenizer, options, light=LightFile(directory))
 
 
 def engine_class(config: Any) -> Any:

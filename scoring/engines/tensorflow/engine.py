@@ -19,6 +19,7 @@ from tta.modeling.likelihood import likelihood_of
 from tta.names import INPUT_FILES
 from tta.scoring.engines.base import Engine, normalizer_of
 from tta.scoring.engines.directory import tokenizer_in
+from tta.scoring.engines.options import DEFAULTS, EngineOptions
 from tta.scoring.engines.tensorflow.frozen import FrozenFunctions
 
 # The output of a model that each representation is.
@@ -43,7 +44,7 @@ class TensorFlowEngine(Engine):
     Args:
         model: `tta.modeling.models.language_model.LanguageModel`, or the model of another family.
         tokenizer: whose ids it takes; None if it has no vocabulary.
-        pll_variant, normalizer: as in `tta.load`.
+        options: `pll_variant` and `normalizer` as in `tta.load`; others belong to `model`.
         directory: the folder with what the model reads besides ids, such as vectors of words.
         is_shared: whether the caller keeps `model`, and may change its weights.
 
@@ -60,20 +61,25 @@ class TensorFlowEngine(Engine):
         self,
         model: Any,
         tokenizer: AnyTokenizer | None = None,
-        pll_variant: str = "original",
-        normalizer: str = "exact",
+        options: EngineOptions = DEFAULTS,
+        *,
         directory: Path | str | None = None,
         is_shared: bool = True,
     ):
         config = model.config
-        normalizer = normalizer_of(config, normalizer)
         self._model, self._frozen, self._directory = model, FrozenFunctions(model), directory
-        self.config, self.tokenizer, self.normalizer = config, tokenizer, normalizer
+        self.config, self.tokenizer = config, tokenizer
+        self.normalizer = normalizer_of(config, options.normalizer)
         self.precision = "bfloat16" if model.compute_dtype == "bfloat16" else "float32"
         self._vocabulary: Any = tokenizer and tokenizer.vocabulary
         likelihood = None
         if MODEL_TYPES.load(config.model_type).likelihood is not None:
-            likelihood = likelihood_of(config.model_type, self._vocabulary, pll_variant, normalizer)
+            likelihood = likelihood_of(
+                config.model_type,
+                self._vocabulary,
+                pll_variant=options.pll_variant,
+                normalizer=self.normalizer,
+            )
         self.likelihood: Any = likelihood
         self.gives_scores = likelihood is not None and model.head.gives_probabilities
         self.predicts_vectors = likelihood is not None and model.head.output_name == "fit"
@@ -86,31 +92,34 @@ class TensorFlowEngine(Engine):
 
     @classmethod
     def from_directory(
-        cls,
-        directory: Path | str,
-        precision: str,
-        pll_variant: str,
-        normalizer: str,
-        part: str | None = None,
+        cls, directory: Path | str, options: EngineOptions = DEFAULTS, *, part: str | None = None
     ) -> "TensorFlowEngine":
         """Loads a model directory, or a part of the model; arguments as in `load_engine`.
 
         Raises InputError if a file is missing or damaged, files do not fit each other, an option
         does not suit the model, or it has no such part.
         """
-        if precision not in DTYPE_POLICIES:
-            raise InputError(f"precision {precision} needs engine onnxruntime")
-        model = load_part(directory, part, DTYPE_POLICIES[precision])
-        if precision == "bfloat16" and hasattr(model, "compute_output_in_float32"):
+        if options.precision not in DTYPE_POLICIES:
+            raise InputError(f"precision {options.precision} needs engine onnxruntime")
+        model = load_part(directory, part, DTYPE_POLICIES[options.precision])
+        if options.precision == "bfloat16" and hasattr(model, "compute_output_in_float32"):
             model.compute_output_in_float32()
         tokenizer = tokenizer_in(directory, model.config)
-        return cls.of(model, tokenizer, pll_variant, normalizer, directory, is_shared=False)
+        return cls.of(model, tokenizer, options, directory=directory, is_shared=False)
 
     @classmethod
-    def of(cls, model: Any, *arguments: Any, **more: Any) -> "TensorFlowEngine":
+    def of(
+        cls,
+        model: Any,
+        tokenizer: AnyTokenizer | None = None,
+        options: EngineOptions = DEFAULTS,
+        *,
+        directory: Path | str | None = None,
+        is_shared: bool = True,
+    ) -> "TensorFlowEngine":
         """The engine of the model's family; arguments as in the class."""
-        family = MODEL_TYPES.load(model.config.model_type)
-        return (family.engine(cls.name) or cls)(model, *arguments, **more)
+        engine = MODEL_TYPES.load(model.config.model_type).engine(cls.name) or cls
+        return engine(model, tokenizer, options, directory=directory, is_shared=is_shared)
 
     @property
     def model(self) -> Any:

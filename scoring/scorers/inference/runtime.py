@@ -124,7 +124,12 @@ class Runtime(Scorer):
 
     def _batches(self, texts, first_index, positions):
         """`make_batches` with the tokenizer and sizes of the model."""
-        refuse_long, size = self.options.long_sentences == "refuse", self.window_size
         return make_batches(
-            self.text_tokenizer, texts, first_index, positions, size, self.batch_tokens, refuse_long
+            self.text_tokenizer,
+            texts,
+            first_index=first_index,
+            positions=positions,
+            window_size=self.window_size,
+            batch_tokens=self.batch_tokens,
+            refuse_long=self.options.long_sentences == "refuse",
         )

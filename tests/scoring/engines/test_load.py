@@ -12,6 +12,7 @@ from tta.choices import PROVIDERS
 from tta.errors import InputError
 from tta.scoring.engines import load
 from tta.scoring.engines.load import load_engine
+from tta.scoring.engines.options import EngineOptions
 
 
 def without(monkeypatch, *packages):
@@ -102,9 +103,9 @@ def test_the_keras_model_is_loaded_when_it_is_asked_for(tmp_path):
 def test_without_tensorflow(monkeypatch, tmp_path):
     directory = write_model_directory(tmp_path / "model")
     without(monkeypatch, "keras")
-    assert load_engine(directory, "auto", "float32", "original", "exact").name == "onnxruntime"
+    assert load_engine(directory).name == "onnxruntime"
     with pytest.raises(InputError, match="engine tensorflow needs keras, which is not installed"):
-        load_engine(directory, "tensorflow", "float32", "original", "exact")
+        load_engine(directory, EngineOptions(engine="tensorflow"))
     with pytest.raises(InputError, match="engine tensorflow needs keras, which is not installed"):
         tta.load(directory).model  # noqa: B018
 
@@ -113,9 +114,9 @@ def test_without_tensorflow(monkeypatch, tmp_path):
 def test_without_onnxruntime(monkeypatch, tmp_path):
     without(monkeypatch, "onnx")
     directory = write_model_directory(tmp_path / "model")
-    assert load_engine(directory, "auto", "float32", "original", "exact").name == "tensorflow"
+    assert load_engine(directory).name == "tensorflow"
     with pytest.raises(InputError, match="engine onnxruntime needs onnx, which is not installed"):
-        load_engine(directory, "onnxruntime", "float32", "original", "exact")
+        load_engine(directory, EngineOptions(engine="onnxruntime"))
 
 
 def test_every_engine_has_its_packages():

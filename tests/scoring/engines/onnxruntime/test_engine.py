@@ -15,6 +15,7 @@ from tta.modeling.kits.onnx.language_model import Network
 from tta.modeling.layers import base as layers
 from tta.scoring.engines.directory import tokenizer_in
 from tta.scoring.engines.onnxruntime.loading import load_onnx
+from tta.scoring.engines.options import EngineOptions
 from tta.scoring.engines.tensorflow.engine import TensorFlowEngine
 from tta.scoring.scorers.text_model import TextModel
 
@@ -71,11 +72,12 @@ def keras_model(directory):
 
 def keras_graph(model, directory, variant="original", normalizer="exact"):
     tokenizer = tokenizer_in(directory, model.config)
-    return TensorFlowEngine(model, tokenizer, variant, normalizer, is_shared=False)
+    options = EngineOptions(pll_variant=variant, normalizer=normalizer)
+    return TensorFlowEngine(model, tokenizer, options, is_shared=False)
 
 
 def onnx_engine(directory, variant="original", normalizer="exact"):
-    return load_onnx(directory, "float32", variant, normalizer)
+    return load_onnx(directory, EngineOptions(pll_variant=variant, normalizer=normalizer))
 
 
 def variants(model_type):
@@ -234,7 +236,7 @@ def test_options_that_it_does_not_have_are_one_line(options, rule, tmp_path):
 
 
 def test_what_needs_tensorflow_is_one_line(tmp_path):
-    made = load_onnx(write_model_directory(tmp_path / "tta"), "float32", "original", "exact")
+    made = load_onnx(write_model_directory(tmp_path / "tta"))
     with pytest.raises(InputError, match=r"lm\.model is a Keras model, and this model was not"):
         TextModel(made).model  # noqa: B018
     config = of_family("tta", output_layer="semfit", target_size=5)

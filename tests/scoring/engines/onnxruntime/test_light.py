@@ -33,6 +33,7 @@ from tta.scoring.engines.onnxruntime.calibration import LIMIT, PROBES, write_lig
 from tta.scoring.engines.onnxruntime.language_model import are_odd
 from tta.scoring.engines.onnxruntime.loading import engine_class, load_onnx
 from tta.scoring.engines.onnxruntime.session import Session
+from tta.scoring.engines.options import EngineOptions
 from tta.scoring.exports.formats import export_folder
 
 TEXTS = ["the cat sat on the mat.", "a dog", "", "the", "the cats ran home 'quickly' the dog the"]
@@ -77,7 +78,10 @@ def light_engines(folder):
         learned = getattr(model.config, "learned_normalizer", False)
         for normalizer in ("exact", "learned")[: 1 + learned]:
             for precision in ("float32", "int8"):
-                yield kind(model, tokenizer, precision, variant, normalizer, "cpu", light)
+                options = EngineOptions(
+                    precision=precision, pll_variant=variant, normalizer=normalizer
+                )
+                yield kind(model, tokenizer, options, light=light)
 
 
 def not_there():
@@ -288,11 +292,11 @@ def kinds(graphs):
 
 
 def test_without_vnni_rows_have_scales_of_their_own(directory, monkeypatch):
-    given = "int8", "original", "exact"
-    assert "MatMulInteger" not in kinds(graphs_of(load_onnx(directory, *given)))
+    in_int8 = EngineOptions(precision="int8")
+    assert "MatMulInteger" not in kinds(graphs_of(load_onnx(directory, in_int8)))
     monkeypatch.undo()
     monkeypatch.setenv("TTA_VNNI", "0")
-    engine = load_onnx(directory, *given)
+    engine = load_onnx(directory, in_int8)
     assert engine.precision == "int8"
     found = kinds(graphs_of(engine))
     assert "MatMulInteger" in found
@@ -328,7 +332,7 @@ def test_a_graph_of_another_version_or_config_is_built_anew(tmp_path, monkeypatc
     write_light(folder, rows())
 
     def found():
-        return graphs_of(load_onnx(folder, "float32", "original", "exact"))
+        return graphs_of(load_onnx(folder))
 
     light, old = LightFile(folder), found()
     assert all(light.graph(key, not_there) == graph for key, graph in old.items())
@@ -336,7 +340,7 @@ def test_a_graph_of_another_version_or_config_is_built_anew(tmp_path, monkeypatc
     gelu = OnnxKit.activation
     monkeypatch.setattr(OnnxKit, "activation", lambda k, x, name: gelu(k, x, "relu"))
     assert not {*found()} & {*old}
-    assert "Relu" in kinds(graphs_of(load_onnx(folder, "float32", "original", "exact")))
+    assert "Relu" in kinds(graphs_of(load_onnx(folder)))
     monkeypatch.undo()
     monkeypatch.setattr(graphs, "_WRITER", graphs._WRITER + 1)
     assert not {*found()} & {*old}

@@ -18,6 +18,7 @@ from tta.scoring.scorers.inference import cache, store
 from tta.scoring.scorers.inference.cache import CachedScorer, MemoryStore, with_cache
 from tta.scoring.scorers.inference.store import ResultStore
 from tta.scoring.scorers.load import load_scorer
+from tta.scoring.scorers.options import ScoreOptions
 from tta.scoring.scorers.scorer import Scorer, TokenScores
 
 TEXTS = ["the cat", "a dog ran", "", "the cat", "dogs"]
@@ -225,7 +226,7 @@ def test_a_file_that_is_no_cache_or_damaged_is_one_line(path, make, message):
 def test_standard_output_is_no_cache(path, monkeypatch):
     monkeypatch.chdir(path.parent)
     with pytest.raises(InputError, match=r"-: the cache must be a file, not standard output"):
-        load_scorer("small", cache="-")
+        load_scorer("small", ScoreOptions(cache="-"))
     assert not list(path.parent.iterdir())
 
 
