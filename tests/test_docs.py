@@ -116,6 +116,19 @@ def test_links_and_pictures_of_the_site_lead_to_its_files_or_to_the_repository_s
     assert [path for path in to_code if not (ROOT / path).exists()] == []
 
 
+def test_links_of_pages_lead_to_files_of_the_repository():
+    """As a reader of the repository follows them, who has not built the site."""
+    names = subprocess.run(["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True)
+    paths = [ROOT / name for name in names.stdout.splitlines()] or sorted(ROOT.glob("docs/**/*.md"))
+    missing = []
+    for page in paths:
+        for _, _, target, _ in pages()["LINK"].findall(page.read_text(encoding="utf-8")):
+            if not (page.parent / target).exists():
+                missing.append((page.relative_to(ROOT).as_posix(), target))
+    assert len(paths) > 30
+    assert missing == []
+
+
 def test_a_link_to_code_is_its_name_where_the_repository_s_address_is_not_known(monkeypatch):
     relinked = pages()["relinked"]
     text = "[the hub](../tta/__init__.py) [gpu](gpu.md#a) [a](../README.md)"
