@@ -11,6 +11,7 @@ from tta.scoring.combining.weights import FixedWeights, RerankWeights, only, spl
 
 WITHOUT_MODEL, WITH_PHRASES = "no model", "with phrases"
 FIRST_LEVEL = "first level"
+MODEL_ALONE = "LM alone"  # the one model; several have their names: "small alone"
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ class WeightChoice:
         rows = {WITHOUT_MODEL: self.without_model} if count else {}
         free = replace(self.fixed, length_bonus=None, scale=None, lm_weight=1.0)
         for k, name in enumerate(self.names):
-            title = "LM alone" if count == 1 else f"{name} alone"
+            title = MODEL_ALONE if count == 1 else f"{name} alone"
             rows[title] = self._choose(replace(free, shares=only(k, count)))
         if self.lists.rescored is not None:
             rows[FIRST_LEVEL] = self.lists.rescored.weights

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from tta.data.nbest.lists import NBestList
 from tta.errors import shown
 from tta.scoring.combining.decision import Decision, select
 from tta.scoring.combining.scored_lists import ListStatistics, ScoredLists
@@ -69,15 +68,16 @@ def evaluate(
     statistics: ListStatistics,
     systems: Mapping[str, RerankWeights],
     compared: Iterable[str] = (),
+    beside: Iterable[str] = (),
     variants: Mapping[str, RerankWeights] | None = None,
     lists_of_systems: Mapping[str, ScoredLists] | None = None,
 ) -> Evaluation:
     """Measures the first pass (without scores: the order of the lists), systems and the oracle.
 
     `statistics` is the metric on the same lists. The systems named in `compared` are compared
-    pairwise. The last system is compared with `variants`, which get no row. `lists_of_systems` has
-    the lists of systems that have more hypotheses or features than `lists`; `statistics` is then of
-    these.
+    pairwise. One system is compared with those named in `beside` and with `variants`, which get no
+    row: the last one of `systems`. `lists_of_systems` has the lists of systems that have more
+    hypotheses or features than `lists`; `statistics` is then of these.
     """
     metric, variants = statistics.metric, variants or {}
     lists_of_systems = lists_of_systems or {}
@@ -94,7 +94,7 @@ def evaluate(
     values = {name: float(metric.corpus(total)) for name, total in totals.items()}
 
     pairs = list(itertools.combinations(compared, 2))
-    pairs += [(list(systems)[-1], name) for name in variants]
+    pairs += [(list(systems)[-1], name) for name in (*beside, *variants)]
 
     def quantities(values):
         """The systems' gains and the pairs' differences, from the values of all picks."""
@@ -180,22 +180,43 @@ def find_changes(decision: Decision, statistics: ListStatistics | None) -> list[
     return sorted(changes, key=lambda change: -change.size)
 
 
-def describe_best(changes: Sequence[Change], nbest: Sequence[NBestList]) -> list[str]:
-    """Lines that count the changes, and show the one that improved most; without any, no line."""
+def describe_best(changes: Sequence[Change], decision: Decision) -> list[str]:
+    """Lines that count the changes, and show the one that improved most; without any, no line.
+
+    Beside each text stand its probability and its expected loss, which the decision follows; or,
+    if the decision is `max`, its combined score.
+    """
     if not changes:
         return []
     change = next((change for change in changes if change.verdict == "better"), changes[0])
-    nbest_list = nbest[change.number]
+    nbest_list = decision.lists.nbest[change.number]
     verdicts = Counter(change.verdict for change in changes if change.verdict)
     counts = ", ".join(f"{verdicts[name]:,} {name}" for name in VERDICTS)
     what = f", {change.verdict}" if change.verdict else ""
-    texts = {
-        "first pass": nbest_list.hypotheses[change.before].text,
-        "reranked": nbest_list.hypotheses[change.after].text,
-        "reference": nbest_list.reference,
-    }
-    lines = [
-        f"  {name:10}  {' '.join(text.split())}" for name, text in texts.items() if text is not None
-    ]
     of = f" of {len(changes):,} ({counts})" if verdicts else f" of {len(changes):,}"
-    return [f"the largest change{of}: {shown(nbest_list.utterance_id)}{what}", *lines]
+    title = f"the largest change{of}: {shown(nbest_list.utterance_id)}{what}"
+    if decision.expected_losses is None:
+        headings = ("combined score",)
+    else:
+        headings = "probability", "expected loss"
+    rows = [(" " * 10, headings, "")]
+    for name, i in (("first pass", change.before), ("reranked", change.after)):
+        text = " ".join(nbest_list.hypotheses[i].text.split())
+        rows.append((name, _grounds(decision, change.number, i), text))
+    if nbest_list.reference is not None:
+        rows.append(("reference", [""] * len(headings), " ".join(nbest_list.reference.split())))
+    widths = [len(heading) for heading in headings]
+    return [title, *(_aligned(name, cells, widths, text) for name, cells, text in rows)]
+
+
+def _grounds(decision: Decision, number: int, i: int) -> list[str]:
+    """What a decision follows for hypothesis i of a list, as it is printed."""
+    if decision.expected_losses is None:
+        return [f"{decision.combined[number, i]:.2f}"]
+    probability, loss = decision.posteriors[number, i], decision.expected_losses[number, i]
+    return [f"{probability:.3f}", f"{loss:.2f}"]
+
+
+def _aligned(name: str, cells: Sequence[str], widths: Sequence[int], text: str) -> str:
+    numbers = "  ".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
+    return f"  {name:10}  {numbers}  {text}".rstrip()

@@ -12,7 +12,13 @@ from tta.errors import InputError
 from tta.scoring.combining.decision import select
 from tta.scoring.combining.part import Part
 from tta.scoring.combining.scored_lists import ListStatistics, ScoredLists
-from tta.scoring.combining.systems import FIRST_LEVEL, WITH_PHRASES, WITHOUT_MODEL, Systems
+from tta.scoring.combining.systems import (
+    FIRST_LEVEL,
+    MODEL_ALONE,
+    WITH_PHRASES,
+    WITHOUT_MODEL,
+    Systems,
+)
 from tta.scoring.combining.weights import FIRST_PASS
 from tta.scoring.metrics import significance
 from tta.scoring.metrics.folding import folding_notes
@@ -69,10 +75,12 @@ def measure(
     if words is not None:
         fitted_on = dev.path if dev is not None and config.confidence_weights is None else None
         test_report = replace(test_report, expected=words.confidences.describe(fitted_on))
+    dev_report = None if dev is None else _measure_part(dev, dev_systems, {})
     changes = find_changes(outcome.decision, knowledge.part.statistics)
     notes = [
         *outcome.notes,
         *_result_notes(test_report, measured_test, list(dev_systems.reranked)[-1]),
+        *_tuning_notes(dev_report, outcome),
         *_metric_notes(config, scored.problem.test, test.file),
         *_normalization_notes(config, scored.problem.test),
         *_reference_notes(scored.problem.test),
@@ -81,10 +89,10 @@ def measure(
     ]
     report = Report(
         test=test_report,
-        dev=None if dev is None else _measure_part(dev, dev_systems, {}),
+        dev=dev_report,
         names=scored.names,
         metric=outcome.metric if _is_measured(config, outcome) else None,
-        example=describe_best(changes, knowledge.part.nbest),
+        example=describe_best(changes, outcome.decision),
         notes=list(map(str, in_order(notes))),
         signatures=_signatures(config, outcome, words),
     )
@@ -114,12 +122,13 @@ def _measure_part(
     """
     texts, evaluation = part.texts, None
     if part.statistics is not None:
-        beside = [name for name in (FIRST_LEVEL, WITHOUT_MODEL) if name in systems.alone]
+        alone = [name for name in (FIRST_LEVEL, WITHOUT_MODEL) if name in systems.alone]
         evaluation = evaluate(
             part.lists,
             part.statistics,
             {**systems.alone, **systems.reranked},
-            compared=[*systems.reranked, *beside],
+            compared=[*systems.reranked, *alone],
+            beside=[MODEL_ALONE] if MODEL_ALONE in systems.alone else [],
             variants=systems.variants,
             lists_of_systems=lists_of_systems,
         )
@@ -154,6 +163,26 @@ def _result_notes(report: PartReport, test: Part, name: str) -> Iterator[Note]:
         values = f"{metric.name} {after.value:.2f}, first pass {before.value:.2f}"
         chance = "" if after.interval[1] < 0 else "; the difference may be chance"
         yield Note(NoteKind.RESULT, f"{name} is worse than the first pass: {values}{chance}")
+
+
+def _tuning_notes(report: PartReport | None, outcome: Outcome) -> Iterator[Note]:
+    """Yields a note if the model alone is better on the lists that all weights were tuned on."""
+    if report is None or report.evaluation is None or len(outcome.scored.names) != 1:
+        return
+    alone, reranked = report.row(MODEL_ALONE), report.row("reranked")
+    is_better = (
+        alone.value > reranked.value
+        if outcome.metric.higher_is_better
+        else (alone.value < reranked.value)
+    )
+    if is_better:
+        values = f"{outcome.metric.name} {alone.value:.2f}, reranked {reranked.value:.2f}"
+        yield Note(
+            NoteKind.RESULT,
+            f"{MODEL_ALONE} is better on the dev lists: {values}; tuned weights stay near those "
+            f"that are guessed without dev lists, because {report.num_lists:,} lists may mislead",
+            is_warning=False,
+        )
 
 
 def _metric_notes(config: RerankConfig, test: Part, file: NBestFile) -> Iterator[Note]:

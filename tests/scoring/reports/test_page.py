@@ -117,22 +117,32 @@ def test_changes_are_found_judged_and_sorted():
 
 
 def test_the_pick_that_improved_most_is_described_and_the_changes_counted():
-    one = part(SAME, WORSE, MUCH_BETTER, MUCH_WORSE)
+    one = part(SAME, WORSE, MUCH_BETTER, MUCH_WORSE, weights=RerankWeights(1.0, scale=1.0))
     changes = find_changes(one.decision, one.statistics)
     nbest = one.decision.lists.nbest
-    head, first, reranked, reference = describe_best(changes, nbest)
+    head, headings, first, reranked, reference = describe_best(changes, one.decision)
     name = nbest[2].utterance_id
     assert head == f"the largest change of 3 (1 better, 2 worse, 0 neither): {name!r}, better"
-    texts = [line[14:] for line in (first, reranked, reference)]
-    assert texts == [*MUCH_BETTER]
-    assert describe_best([], nbest) == []
+    assert headings.split() == ["probability", "expected", "loss"]
+    for line, i in ((first, 0), (reranked, 1)):
+        assert line[12:].split(maxsplit=2) == [
+            f"{one.decision.posteriors[2, i]:.3f}",
+            f"{one.decision.expected_losses[2, i]:.2f}",
+            MUCH_BETTER[i],
+        ]
+    assert reference.split(maxsplit=1) == ["reference", MUCH_BETTER[2]]
+    assert describe_best([], one.decision) == []
     worse = [change for change in changes if change.verdict == "worse"]
-    assert describe_best(worse, nbest)[0].endswith(f"{nbest[3].utterance_id!r}, worse")
+    assert describe_best(worse, one.decision)[0].endswith(f"{nbest[3].utterance_id!r}, worse")
     unmeasured = part(("a  b", "b", None), measured=False)
     changes = find_changes(unmeasured.decision, None)
-    lines = describe_best(changes, unmeasured.decision.lists.nbest)
+    lines = describe_best(changes, unmeasured.decision)
     assert lines[0].startswith("the largest change of 1: ")
-    assert [line.split() for line in lines[1:]] == [["first", "pass", "a", "b"], ["reranked", "b"]]
+    assert [line.split() for line in lines[1:]] == [
+        ["combined", "score"],
+        ["first", "pass", "-9.00", "a", "b"],
+        ["reranked", "-1.00", "b"],
+    ]
 
 
 def test_a_list_without_hypotheses_has_no_change():

@@ -521,8 +521,10 @@ def test_the_difference_to_no_model_and_the_picks_are_printed(tmp_path, loaded):
     dev = write(tmp_path / "dev.jsonl", [consensus()] * 10)
     test = write(tmp_path / "test.jsonl", [consensus()] * 3)
     report = rerank_files(RerankConfig(nbest_file=test, dev_nbest_file=dev))
-    first, *variants = [(d.first, d.second) for d in report.test.evaluation.differences]
-    assert first == ("reranked", "no model")
+    differences = report.test.evaluation.differences
+    pairs = [(pair.first, pair.second) for pair in differences if pair.first == "reranked"]
+    first, second, *variants = pairs
+    assert (first, second) == (("reranked", "no model"), ("reranked", "LM alone"))
     weights = report.test.row("reranked").weights
     assert variants == [("reranked", f"without {name}") for name in weights.features]
     assert "\nreranked - no model: " in str(report)
