@@ -92,14 +92,7 @@ def prepare_chunk(
         order = np.lexsort([record, shard])
         is_first[1:] = np.diff(record[order]) != 0
     vocabulary = tokenizer.vocabulary
-    records, sizes = _with_specials(
-        ids,
-        starts[order],
-        sizes[order],
-        is_first,
-        begin=vocabulary.bos_id,
-        end=vocabulary.eos_id,
-    )
+    records, sizes = _with_specials(ids, starts[order], sizes[order], is_first, vocabulary)
     shards_of_records = shard[order][is_first]
     per_shard = np.cumsum(np.bincount(shards_of_records, minlength=config.num_shards + 1))[:-1]
     ends = np.concatenate([[0], np.cumsum(sizes)])
@@ -159,7 +152,7 @@ def _documents(lines):
     return [line for line in lines if line], np.cumsum(is_blank)[~is_blank]
 
 
-def _with_specials(ids, starts, lengths, is_first, begin, end):
+def _with_specials(ids, starts, lengths, is_first, vocabulary):
     """The records that runs of ids make, one after another, and their lengths, int32.
 
     An end id follows each run, and a begin id precedes it where `is_first`: a new record.
@@ -171,8 +164,8 @@ def _with_specials(ids, starts, lengths, is_first, begin, end):
     inside = np.ones(len(records), bool)
     inside[ends - 1] = inside[begins] = False
     records[inside] = take_runs(ids, starts, lengths)
-    records[ends - 1] = end
-    records[begins] = begin
+    records[ends - 1] = vocabulary.eos_id
+    records[begins] = vocabulary.bos_id
     return records, np.diff(np.append(begins, len(records))).astype(np.int32)
 
 

@@ -157,12 +157,12 @@ class CausalEncoder(FunctionEncoder):
 
         `inputs` has the "memory".
         """
-        found = []
+        cache = []
         for i, block in enumerate(self.blocks):
             row = memory_heads(KerasKit(), block, self.config, inputs["memory"], i)
             empty = ops.repeat(ops.zeros_like(row), length, axis=2)
-            found += [ops.concatenate([row, empty], axis=2)] * 2
-        return found
+            cache += [ops.concatenate([row, empty], axis=2)] * 2
+        return cache
 
     def step(
         self, ids: Tensor, position: Tensor, cache: list[Any], inputs: dict[str, Any]

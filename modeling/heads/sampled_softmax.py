@@ -7,7 +7,7 @@ full sum (Horvitz and Thompson, 1952; for a softmax, Jean et al., 2015, "On usin
 vocabulary for neural machine translation"). Scores and evaluation use the full sum.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import keras
 import numpy as np
@@ -123,29 +123,23 @@ def sampled_cross_entropy(
         total, of_features, at_targets = 0.0, [], []
         of_frequent, of_drawn = [0.0, 0.0], []  # gradients of rows and biases
         for part, pieces in zip(slices, draws, strict=True):
-            x, target_logit, weight = features[part], target_logits[part], weights[part]
-            rows = ops.concatenate([frequent_rows, rows_of(pieces[num_frequent:])])  # [n, D]
-            offset = ops.take(bias, pieces) + sampler.log_weights(pieces)
-            logits = ops.matmul(x, ops.transpose(rows))  # [m, n]
-            highest = ops.maximum(upper_bound(logits, offset), target_logit)
-            exponentials, normalizer = exponentials_and_sums(logits, offset, highest)
-
-            # A target that was also drawn must count only once.
-            is_drawn, position = _positions(pieces, targets[part], sampler.vocab_size)
-            twin = ops.take_along_axis(logits, position[:, None], axis=-1)[:, 0]
-            twin = ops.cast(twin, "float32") + ops.take(offset, position)
-            correction = ops.exp(target_logit - highest) - is_drawn * ops.exp(twin - highest)
-            normalizer += correction
-
-            value, slope = penalized(highest + ops.log(normalizer), target_logit, weight, penalty)
-            total += value
-            # d loss / d logits at the drawn pieces, and at the target.
-            of_x, *of_pieces = products_of_softmax(exponentials, slope / normalizer, x, rows)
-            of_features.append(of_x)
-            pairs = zip(of_frequent, of_pieces, strict=True)
+            part_loss = _loss_of_part(
+                features[part],
+                ops.concatenate([frequent_rows, rows_of(pieces[num_frequent:])]),
+                ops.take(bias, pieces) + sampler.log_weights(pieces),
+                pieces=pieces,
+                targets=targets[part],
+                vocab_size=sampler.vocab_size,
+                target_logit=target_logits[part],
+                weight=weights[part],
+                penalty=penalty,
+            )
+            total += part_loss.value
+            of_features.append(part_loss.of_features)
+            pairs = zip(of_frequent, part_loss.of_pieces, strict=True)
             of_frequent = [so_far + new[:num_frequent] for so_far, new in pairs]
-            of_drawn.append([new[num_frequent:] for new in of_pieces])
-            at_targets.append(slope * correction / normalizer - weight)
+            of_drawn.append([new[num_frequent:] for new in part_loss.of_pieces])
+            at_targets.append(part_loss.at_targets)
         at_target = ops.concatenate(at_targets)
         of_features = ops.concatenate(of_features) + at_target[:, None] * target_rows
         of_targets = at_target[:, None] * ops.cast(features, "float32"), at_target
@@ -157,6 +151,54 @@ def sampled_cross_entropy(
         return total, of_features, of_table, of_bias
 
     return with_gradients(loss, features, table, bias)
+
+
+class _PartLoss(NamedTuple):
+    """The loss of m rows with n drawn pieces, and its gradients.
+
+    Attributes:
+        value: the loss, [] float32.
+        of_features: its gradient by the features, [m, D], without the share of the targets.
+        of_pieces: its gradients by the rows [n, D] and the biases [n] of the drawn pieces.
+        at_targets: its gradient by the logits of the targets, [m] float32.
+    """
+
+    value: Tensor
+    of_features: Tensor
+    of_pieces: list[Tensor]
+    at_targets: Tensor
+
+
+def _loss_of_part(
+    features, rows, offset, *, pieces, targets, vocab_size, target_logit, weight, penalty
+) -> _PartLoss:
+    """The loss of m rows.
+
+    Args:
+        features: [m, D].
+        rows: [n, D], those of the table for the drawn pieces.
+        offset: [n] float32, the biases of the pieces and the logarithms of their weights.
+        pieces: [n] int32, those drawn of `vocab_size`.
+        targets: [m] int32.
+        target_logit, weight: [m] float32.
+        penalty: as in `tied_cross_entropy`.
+    """
+    logits = ops.matmul(features, ops.transpose(rows))  # [m, n]
+    highest = ops.maximum(upper_bound(logits, offset), target_logit)
+    exponentials, normalizer = exponentials_and_sums(logits, offset, highest)
+
+    # A target that was also drawn must count only once.
+    is_drawn, position = _positions(pieces, targets, vocab_size)
+    twin = ops.take_along_axis(logits, position[:, None], axis=-1)[:, 0]
+    twin = ops.cast(twin, "float32") + ops.take(offset, position)
+    correction = ops.exp(target_logit - highest) - is_drawn * ops.exp(twin - highest)
+    normalizer += correction
+
+    value, slope = penalized(highest + ops.log(normalizer), target_logit, weight, penalty)
+    # d loss / d logits at the drawn pieces, and at the target.
+    of_features, *of_pieces = products_of_softmax(exponentials, slope / normalizer, features, rows)
+    at_targets = slope * correction / normalizer - weight
+    return _PartLoss(value, of_features, of_pieces, at_targets)
 
 
 def _positions(pieces, targets, vocab_size):

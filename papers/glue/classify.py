@@ -207,8 +207,8 @@ def _keep_if_best(model, outputs, examples, folder, run, start):
     metric = examples.metrics[0]
     values = _values(examples, outputs)
     finished = finished_runs(folder, len(outputs)).values()
-    others = [_values(examples, one)[metric] for one in finished]
-    if all(values[metric] > other for other in others):
+    finished_values = [_values(examples, of_run)[metric] for of_run in finished]
+    if all(values[metric] > value for value in finished_values):
         save_model(model, folder, _card(folder, examples, start, f"{_name(run)}: {shown(values)}"))
         with open_output(folder / BEST, overwrite=True) as file:
             json.dump({"learning_rate": run[0], "seed": run[1]}, file)
@@ -225,15 +225,15 @@ def finished_runs(folder: Path, num_texts: int | None = None) -> dict[Run, np.nd
 
     Raises InputError if a file is damaged, or has not `num_texts` rows (None takes any).
     """
-    found = {}
+    runs = {}
     for path in (folder / RUNS).glob(f"*/{DEV_OUTPUTS}"):
         match = re.fullmatch(r"rate-(.+)-seed-(\d+)", path.parent.name)
         if match:
             outputs = map_vectors(path)
             if num_texts not in (None, len(outputs)):
                 raise InputError(f"it has {len(outputs):,} rows, not {num_texts:,}", path)
-            found[float(match[1]), int(match[2])] = outputs
-    return dict(sorted(found.items()))
+            runs[float(match[1]), int(match[2])] = outputs
+    return dict(sorted(runs.items()))
 
 
 def _name(run):
@@ -307,7 +307,11 @@ def write_predictions(
     if labels:
         for index, chances in zip(numbers, probabilities(outputs), strict=True):
             rows.append(
-                [f"{index}", labels[int(chances.argmax())], *(f"{one:.4f}" for one in chances)]
+                [
+                    f"{index}",
+                    labels[int(chances.argmax())],
+                    *(f"{chance:.4f}" for chance in chances),
+                ]
             )
     else:
         rows += [

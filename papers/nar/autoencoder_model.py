@@ -97,12 +97,12 @@ class AutoencoderModel(TextModel):
         `progress` shows a progress bar on standard error.
         """
         num_parts = 1 + self.config.variational
-        found = np.zeros((len(rows), self.config.latent_numbers * num_parts), np.float32)
+        moments = np.zeros((len(rows), self.config.latent_numbers * num_parts), np.float32)
         with tqdm(total=len(rows), desc="encoding", unit=" texts", disable=not progress) as bar:
             for batch, result in run_rows(self, self.engine.posterior(), rows):
-                found[batch.text_index] = result
+                moments[batch.text_index] = result
                 bar.update(len(batch.text_index))
-        mean, *log_variance = np.split(found, num_parts, axis=1)
+        mean, *log_variance = np.split(moments, num_parts, axis=1)
         return Posterior(mean, *log_variance or [None])
 
     def decode(
@@ -136,9 +136,9 @@ class AutoencoderModel(TextModel):
             rows = [self.blank_row(length) for length in self._check_lengths(lengths, len(vectors))]
         else:
             rows = self.blank_rows(vectors)
-        found = self.rewrite(rows, vectors, num_passes)
+        rewritten = self.rewrite(rows, vectors, num_passes)
         stop = lengths is None and not self.config.predicts_length
-        return [self.text_of(ids, stop) for ids in found]
+        return [self.text_of(ids, stop) for ids in rewritten]
 
     def predict_lengths(self, vectors: np.ndarray) -> np.ndarray:
         """The most probable numbers of pieces, given N latent vectors [N, K P]: [N] int64.
@@ -147,8 +147,8 @@ class AutoencoderModel(TextModel):
         """
         if not self.config.predicts_length:
             raise InputError("the model predicts no lengths (predicts_length)", self.name)
-        found = self.engine.length_logits(self._check_vectors(vectors))
-        return found[:, 1:].argmax(axis=1)  # the second column: only begin and end token
+        logits = self.engine.length_logits(self._check_vectors(vectors))
+        return logits[:, 1:].argmax(axis=1)  # the second column: only begin and end token
 
     def interpolate(
         self, first: str, second: str, num_texts: int = 5, num_passes: int = 1
@@ -187,8 +187,8 @@ class AutoencoderModel(TextModel):
             InputError: the decoder makes only one pass.
         """
         self.check_passes(num_passes)
-        found = self._by_row(self.engine.decoded_ids(num_passes), rows, vectors)
-        return [one.astype(np.int32) for one in found]
+        decoded = self._by_row(self.engine.decoded_ids(num_passes), rows, vectors)
+        return [ids.astype(np.int32) for ids in decoded]
 
     def log_probabilities(
         self, rows: Sequence[np.ndarray], vectors: np.ndarray
@@ -209,8 +209,8 @@ class AutoencoderModel(TextModel):
         ends = np.flatnonzero(ids == vocabulary.eos_id)
         if stop and len(ends):
             ids = ids[: ends[0]]
-        kept = ids[~np.isin(ids, [vocabulary.pad_id, vocabulary.bos_id, vocabulary.eos_id])]
-        return " ".join(self.tokenizer.pieces(kept)).replace(" ##", "").removeprefix("##")
+        inner = ids[~np.isin(ids, [vocabulary.pad_id, vocabulary.bos_id, vocabulary.eos_id])]
+        return " ".join(self.tokenizer.pieces(inner)).replace(" ##", "").removeprefix("##")
 
     def blank_row(self, length: int | None = None) -> np.ndarray:
         """A row of `length` pieces that tells nothing else; None is the longest."""
@@ -279,7 +279,7 @@ class AutoencoderModel(TextModel):
 
     def _by_row(self, function, rows, vectors) -> list[Any]:
         """Runs a function of ids, padding mask and latent vectors; a result [T_n] per row."""
-        found: list[Any] = [None] * len(rows)
+        results: list[Any] = [None] * len(rows)
         tokens = min(self.batch_tokens, DECODED_TOKENS)
         vectors = np.asarray(vectors, np.float32)
 
@@ -290,5 +290,5 @@ class AutoencoderModel(TextModel):
         batches = batches_of_rows(rows, self.config.pad_id, tokens, in_flight)
         for batch, result in run_batches(run, batches, in_flight):
             for index, row in zip(batch.text_index, result, strict=True):
-                found[index] = row[: len(rows[index])]
-        return found
+                results[index] = row[: len(rows[index])]
+        return results

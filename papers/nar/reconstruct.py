@@ -65,10 +65,10 @@ def _encode(lm, texts, places, config) -> tuple[list[np.ndarray], list[int]]:
         rows = lm.rows_of(texts)
     except SentenceError as error:
         raise InputError(f"the text {error.sentence_rule}", *places[error.index]) from None
-    kept = [(row, line) for row, (_, line) in zip(rows, places, strict=True) if len(row) > 2]
-    if not kept:
+    with_pieces = [(row, line) for row, (_, line) in zip(rows, places, strict=True) if len(row) > 2]
+    if not with_pieces:
         raise InputError("the file has no text", shown_path(config.input_file))
-    rows, lines = map(list, zip(*kept, strict=True))
+    rows, lines = map(list, zip(*with_pieces, strict=True))
     return rows, lines
 
 
@@ -118,51 +118,52 @@ def _read(config) -> tuple[list[str], list[tuple[Path | str, int]], list[str]]:
     """The texts that are not blank, the file and line of each, and notes on the files."""
     paths = expand_globs([config.input_file])
     reader = TextReader(paths, verbatim=True, column=config.column, has_columns=True)
-    found = (
+    located_texts = (
         (text.strip(), reader.place(number))
         for number, text in enumerate(reader, 1)
         if text.strip()
     )
-    found = list(itertools.islice(found, config.max_texts))
-    if not found:
+    located_texts = list(itertools.islice(located_texts, config.max_texts))
+    if not located_texts:
         raise InputError("the file has no text", shown_path(config.input_file))
-    texts, places = map(list, zip(*found, strict=True))
+    texts, places = map(list, zip(*located_texts, strict=True))
     return texts, places, input_notes(reader)
 
 
 def _vectors(mean, seed) -> dict[str, np.ndarray]:
     """The latent vectors of the reconstruction and of the controls: {name of the row: [N, K P]}."""
-    found = {RECONSTRUCTION: mean}
+    vectors = {RECONSTRUCTION: mean}
     if len(mean) > 1:  # each text gets the vector of the next one in a random order
         order = np.random.default_rng(seed).permutation(len(mean))
         another = np.empty_like(mean)
         another[order] = mean[np.roll(order, 1)]
-        found[ANOTHER] = another
-    return found | {ZERO: np.zeros_like(mean)}
+        vectors[ANOTHER] = another
+    return vectors | {ZERO: np.zeros_like(mean)}
 
 
 def _reconstructions(lm, rows, mean, config) -> dict[str, list[np.ndarray]]:
     """{name of the row: N arrays of ids}."""
     vectors, passes = _vectors(mean, config.seed), config.num_passes
-    found = {name: lm.rewrite(rows, one, passes) for name, one in vectors.items()}
-    found[FREQUENT] = most_frequent(rows)
+    ids = {name: lm.rewrite(rows, latent, passes) for name, latent in vectors.items()}
+    ids[FREQUENT] = most_frequent(rows)
     if not lm.reads_words:
-        found[NO_LENGTH] = lm.rewrite(lm.blank_rows(mean), mean, passes)
-    return found
+        ids[NO_LENGTH] = lm.rewrite(lm.blank_rows(mean), mean, passes)
+    return ids
 
 
 def _nll(lm, rows, vectors) -> float:
     """-log p of a piece given the latent vector, the mean over all pieces; natural log."""
     scores = lm.log_probabilities(rows, vectors)
-    total = sum(float(one[1:-1].sum(dtype=np.float64)) for one in scores)
+    total = sum(float(of_row[1:-1].sum(dtype=np.float64)) for of_row in scores)
     return -total / sum(len(row) - 2 for row in rows)
 
 
-def _bleu(lm, rows, found, stop) -> float:
+def _bleu(lm, rows, reconstructed, stop) -> float:
     """Corpus BLEU of the words, from 0 to 100."""
     bleu = Bleu(TOKENIZE)
     texts = (
-        (lm.text_of(other, stop), lm.text_of(row)) for row, other in zip(rows, found, strict=True)
+        (lm.text_of(ids, stop), lm.text_of(row))
+        for row, ids in zip(rows, reconstructed, strict=True)
     )
     totals = sum(bleu.statistics([written], text)[0] for written, text in texts)
     return float(bleu.corpus(np.asarray(totals)))
@@ -177,12 +178,12 @@ def _latent(posterior, seed) -> LatentReport:
     return LatentReport(mean.shape[1], active_units(mean), kl, information)
 
 
-def _notes(lm, rows, found, config) -> list[str]:
+def _notes(lm, rows, reconstructions, config) -> list[str]:
     notes = []
     if config.num_passes > 1:
         notes.append("nll is that of the first pass")
     if lm.config.predicts_length:
-        pairs = zip(rows, found[NO_LENGTH], strict=True)
+        pairs = zip(rows, reconstructions[NO_LENGTH], strict=True)
         right = np.mean([len(row) == len(other) for row, other in pairs])
         notes.append(f"the predicted length is right for {100 * right:.2f} % of the texts")
     if lm.reads_words and lm.config.decoder_type == "bilm":
@@ -200,8 +201,8 @@ def _notes(lm, rows, found, config) -> list[str]:
     return notes
 
 
-def _write(write, lm, rows, found, measured: Hits, lines: Sequence[int]):
-    for index, (row, other) in enumerate(zip(rows, found, strict=True)):
+def _write(write, lm, rows, reconstructed, measured: Hits, lines: Sequence[int]):
+    for index, (row, other) in enumerate(zip(rows, reconstructed, strict=True)):
         accuracy = measured.right[index] / measured.pieces[index]
         values = {"line": lines[index], "text": lm.text_of(row)}
         values |= {"reconstruction": lm.text_of(other), "accuracy": round(float(accuracy), 4)}

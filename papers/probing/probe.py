@@ -57,12 +57,11 @@ def probe_files(
     vector_sizes, signatures = {MAJORITY: 0}, []
     value = partial(_value, task)
     for name, lm, vectors in _load(config, task, models, load_options):
-        shown = "/".join(vectors) if vectors[1] != "mean" else vectors[0]
-        row = f"{name}, {shown}"
+        row = f"{name}, {'/'.join(vectors) if vectors[1] != 'mean' else vectors[0]}"
         if config.features == MIX:
             words = task.words(lm, True)
             _check_finite(
-                row, (np.isfinite(one).all() for texts in words.examples for one in texts)
+                row, (np.isfinite(layers).all() for texts in words.examples for layers in texts)
             )
             vector_sizes[row] = words.size
             predicted[row] = _train(config, task, words, examples)
@@ -132,15 +131,15 @@ def _rows(task: ProbeTask, split: Split) -> Split:
 
 def _load(config, task, models, load_options):
     """[(name, scorer, (representation, pooling))] of everything that is probed; all is checked."""
-    found: list[tuple[str, Scorer, tuple[str, str]]] = []
+    probed: list[tuple[str, Scorer, tuple[str, str]]] = []
     for model in models:
         lm = tta.load(model, **load_options)
         default = layer_names(lm) if config.features == MIX else lm.choose_representation()
         for name in config.representation or [default]:
             for pooling in config.pooling:
                 task.check(lm, name, pooling)
-                found.append((str(model or BUILT_IN_NAME), lm, (name, pooling)))
-    return found
+                probed.append((str(model or BUILT_IN_NAME), lm, (name, pooling)))
+    return probed
 
 
 def _train(config, task, words, examples) -> list[list[Prediction]]:
@@ -175,7 +174,7 @@ def _check_finite(row, are_finite):
 def _statistics(task, splits, predictions):
     """[examples that are tested, S] int64, in the order of the examples."""
     rows = np.concatenate([split.test for split in splits])
-    predicted = np.concatenate([one.targets for one in predictions])
+    predicted = np.concatenate([prediction.targets for prediction in predictions])
     order = np.argsort(rows)
     return task.statistics(rows[order], predicted[order])
 
@@ -184,11 +183,11 @@ def _measure(task, picked, predicted, vector_sizes):
     """The rows of the report, and the differences of the first model and each other one."""
     names = list(predicted)
     values = task.corpus(picked.sum(axis=1)).reshape(len(names), -1)  # [rows, seeds]
-    first, *others = range(1, len(names))
+    first, *later = range(1, len(names))
 
     def quantities(resampled):
         means = resampled.reshape(*values.shape, -1).mean(axis=1)
-        return np.concatenate([means, means[others] - means[first]])
+        return np.concatenate([means, means[later] - means[first]])
 
     bounds = [(float(low), float(high)) for low, high in paired_bootstrap(picked, task, quantities)]
     rows = [
@@ -206,6 +205,6 @@ def _measure(task, picked, predicted, vector_sizes):
     ]
     differences = [
         Difference(names[i], names[first], rows[i].mean - rows[first].mean, interval)
-        for i, interval in zip(others, bounds[len(names) :], strict=True)
+        for i, interval in zip(later, bounds[len(names) :], strict=True)
     ]
     return rows, differences

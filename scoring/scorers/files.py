@@ -99,8 +99,8 @@ class ScoreReport:
             text += f", no perplexity (it needs --normalizer=exact, not {self.normalizer})"
         elif self.tokens:
             perplexity = _perplexity(self.score, self.tokens)
-            shown = f"above {sys.float_info.max:.4g}" if perplexity is None else f"{perplexity:.4g}"
-            text += f", perplexity per token {shown}"
+            text += ", perplexity per token "
+            text += f"above {sys.float_info.max:.4g}" if perplexity is None else f"{perplexity:.4g}"
         if self.unknown:
             text += f"\nnote: words unknown to the vocabulary of the model: {self.unknown:,}"
             if self.unknown >= NEARLY_ALL * self.tokens:
@@ -122,19 +122,9 @@ def score_file(config: ScoreConfig, model: str | None = None, **load_options: An
     """
     output_file = config.written
     seen: list[Sentence] = []
-    run: dict[str, Any] = {}
-    if config.texts is not None:
-        reader, paths = GivenTexts(config.texts), []
-    else:
-        paths = expand_globs([config.input_file or STANDARD_STREAM], texts_of)
-        if any(map(is_parquet, paths)):
-            reader = ParquetReader(paths, config.column)
-        else:
-            reader = TextReader(paths, verbatim=True, column=config.column, has_columns=True)
-        is_new = output_file != STANDARD_STREAM and not os.path.exists(output_file)
-        is_kept = all(map(os.path.isfile, paths if is_new else [*paths, output_file]))
-        if is_kept or config.resume:
-            run = _run(config, paths, model, load_options)
+    source = _source(config)
+    reader, paths = source.reader, source.paths
+    run = _run(config, paths, model, load_options) if _can_resume(config, paths) else {}
     # Opened first, so that an unwritable file is reported before the work, not after it.
     with contextlib.ExitStack() as at_end, open_output(output_file, config.overwrite) as file:
         if isinstance(reader, ParquetReader) and isinstance(file, ParquetWriter):
@@ -165,16 +155,44 @@ def score_file(config: ScoreConfig, model: str | None = None, **load_options: An
                 file.flush()
         if not report.sentences:
             write_columns(file, output_file, _columns(config, paths))
-        texts = [one.text for one in seen]
+        texts = [sentence.text for sentence in seen]
         report.notes = [*lm.notes, *input_notes(reader), *language_notes(lm, texts)]
         if config.words and _BOTH_SIDES.search(lm.signature):
             report.notes.append("each word is scored given the words on both sides of it")
         if config.words and not config.split_punctuation:
-            report.notes += punctuation_notes(lm, texts, [one.tokens for one in seen if one.tokens])
+            scored_tokens = [sentence.tokens for sentence in seen if sentence.tokens]
+            report.notes += punctuation_notes(lm, texts, scored_tokens)
     return report
 
 
-def _run(config, paths, model, load_options):
+@dataclass(frozen=True)
+class _Source:
+    """What is scored: its reader, and the files that it reads. Texts of a command have no files."""
+
+    reader: GivenTexts | ParquetReader | TextReader
+    paths: list[str]
+
+
+def _source(config: ScoreConfig) -> _Source:
+    if config.texts is not None:
+        return _Source(GivenTexts(config.texts), [])
+    paths = expand_globs([config.input_file or STANDARD_STREAM], texts_of)
+    if any(map(is_parquet, paths)):
+        return _Source(ParquetReader(paths, config.column), paths)
+    reader = TextReader(paths, verbatim=True, column=config.column, has_columns=True)
+    return _Source(reader, paths)
+
+
+def _can_resume(config: ScoreConfig, paths: Sequence[str]) -> bool:
+    """Whether a run that is cut off can be resumed: files are read, and a file is written."""
+    if config.texts is not None:
+        return False
+    is_new = config.written != STANDARD_STREAM and not os.path.exists(config.written)
+    files = paths if is_new else [*paths, config.written]
+    return config.resume or all(map(os.path.isfile, files))
+
+
+def _run(config, paths, model, load_options) -> dict[str, Any]:
     """All that the output depends on but the model's signature: {name: value}."""
     for path in paths:
         check_rereadable(path)
@@ -186,8 +204,9 @@ def _run(config, paths, model, load_options):
 
 def _rows(lm, sentences, config) -> list[dict[str, Any]]:
     """The rows of sentences."""
-    extra = _token_fields(lm, sentences, config)
-    return [_row(one, config) | more for one, more in zip(sentences, extra, strict=True)]
+    token_fields = _token_fields(lm, sentences, config)
+    pairs = zip(sentences, token_fields, strict=True)
+    return [_row(sentence, config) | of_tokens for sentence, of_tokens in pairs]
 
 
 def _perplexity(score, num_tokens):
@@ -224,12 +243,12 @@ def _token_fields(lm, sentences, config):
     fields = [{} for _ in sentences]
     scored = [sentence.tokens for sentence in sentences]
     if config.tokens:
-        fields = [one.to_dict() for one in scored]
+        fields = [tokens.to_dict() for tokens in scored]
     if config.words:
         texts = [sentence.text for sentence in sentences]
         by_words = scored_words(lm, texts, scored, config.split_punctuation)
-        for one, (words, values) in zip(fields, by_words, strict=True):
-            one |= {"words": words, "word_log_probabilities": values}
+        for row, (words, values) in zip(fields, by_words, strict=True):
+            row |= {"words": words, "word_log_probabilities": values}
     return fields
 
 

@@ -44,8 +44,8 @@ class Graph:
 
         onnxruntime has no place for the values of such weights.
         """
-        read = {one for _, inputs, *_ in self._nodes for one in inputs}
-        self.weights = {one: array for one, array in self.weights.items() if one in read}
+        read = {name for _, inputs, *_ in self._nodes for name in inputs}
+        self.weights = {weight: array for weight, array in self.weights.items() if weight in read}
         self._nodes.append(("Identity", [value.name], [name], {}))
         self._outputs.append((name, np.dtype(dtype).name))
         return self
@@ -70,9 +70,9 @@ class Graph:
 
         The attribute `to` is the name of a type of NumPy.
         """
-        given = [x if isinstance(x, Tensor) else self.constant(x) for x in inputs]
+        tensors = [x if isinstance(x, Tensor) else self.constant(x) for x in inputs]
         names = [f"{kind}_{len(self._nodes)}_{i}" for i in range(outputs)]
-        self._nodes.append((kind, [x.name for x in given], names, attributes))
+        self._nodes.append((kind, [x.name for x in tensors], names, attributes))
         return [Tensor(self, name) for name in names]
 
     def operator(self, kind: str, *inputs: Any, **attributes: Any) -> "Tensor":
@@ -141,7 +141,7 @@ class Graph:
             [*constants, *(external(*one) for one in weights.items())],
         )
         domains = {of.get("domain", "") for *_, of in self._nodes}
-        opsets = [helper.make_opsetid(one, 1 if one else OPSET) for one in sorted(domains)]
+        opsets = [helper.make_opsetid(name, 1 if name else OPSET) for name in sorted(domains)]
         return helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION)
 
 
@@ -167,15 +167,15 @@ class Tensor:
 
     def __getitem__(self, index: Any) -> "Tensor":
         """As NumPy's, of slices of step 1, numbers and None."""
-        found, axis = self, 0
-        for one in index if isinstance(index, tuple) else (index,):
-            if one is None:
-                found = self.graph.operator("Unsqueeze", found, [axis])
-            elif isinstance(one, int):
-                found = self.graph.operator("Gather", found, np.int64(one), axis=axis)
+        result, axis = self, 0
+        for part in index if isinstance(index, tuple) else (index,):
+            if part is None:
+                result = self.graph.operator("Unsqueeze", result, [axis])
+            elif isinstance(part, int):
+                result = self.graph.operator("Gather", result, np.int64(part), axis=axis)
                 continue
-            elif one != slice(None):
-                start, stop = one.start or 0, _END if one.stop is None else one.stop
-                found = self.graph.operator("Slice", found, [start], [stop], [axis])
+            elif part != slice(None):
+                start, stop = part.start or 0, _END if part.stop is None else part.stop
+                result = self.graph.operator("Slice", result, [start], [stop], [axis])
             axis += 1
-        return found
+        return result

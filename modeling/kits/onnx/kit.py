@@ -123,8 +123,8 @@ class OnnxKit:
         return x.graph.operator("ReduceSum", x, [axis], keepdims=int(keepdims))
 
     def any(self, x: Tensor, axis: int, keepdims: bool = False):
-        found = self.max(x.graph.operator("Cast", x, to="int32"), axis, keepdims)
-        return x.graph.operator("Cast", found, to="bool")
+        largest = self.max(x.graph.operator("Cast", x, to="int32"), axis, keepdims)
+        return x.graph.operator("Cast", largest, to="bool")
 
     def cumsum(self, x: Tensor, axis: int):
         return x.graph.operator("CumSum", x, np.int64(axis))
@@ -134,8 +134,9 @@ class OnnxKit:
 
     def pad(self, x: Tensor, widths: Sequence[Any]):
         flat: Any = [before for before, _ in widths] + [after for _, after in widths]
-        if any(isinstance(one, Tensor) for one in flat):
-            parts = [one if isinstance(one, Tensor) else x.graph.constant([one]) for one in flat]
+        if any(isinstance(width, Tensor) for width in flat):
+            constant = x.graph.constant
+            parts = [n if isinstance(n, Tensor) else constant([n]) for n in flat]
             flat = self.concatenate(parts, 0)
         return x.graph.operator("Pad", x, flat)
 
@@ -155,7 +156,7 @@ class OnnxKit:
         return x.graph.operator("Reshape", x, [-1, *size])
 
     def unflat(self, rows: Tensor, x: Tensor, *size: int):
-        sizes = [self.size(x, 0), self.size(x, 1), *(x.graph.constant([one]) for one in size)]
+        sizes = [self.size(x, 0), self.size(x, 1), *(x.graph.constant([n]) for n in size)]
         # A size of 0 is 0, not "the same".
         return x.graph.operator("Reshape", rows, self.concatenate(sizes, 0), allowzero=1)
 
@@ -172,8 +173,8 @@ class OnnxKit:
     def dense(self, rows: Tensor, w: Weights):
         """Product and bias are one operation."""
         name = f"{w.prefix}kernel"
-        if found := self._in_int8(rows, w, name, w.arrays[name], w["bias"]):
-            return found
+        if product := self._in_int8(rows, w, name, w.arrays[name], w["bias"]):
+            return product
         return rows.graph.operator("Gemm", rows, w["kernel"], w["bias"])
 
     def _in_int8(self, x, w, name, kernel, bias):
@@ -261,8 +262,8 @@ class OnnxKit:
             part = f"[{start}:{stop}]"
             name, rows = name + part, rows[start:stop]
             bias = graph.weight(bias.name + part, graph.weights[bias.name][start:stop])
-        if found := self._in_int8(features, w, name, rows.T, bias):
-            return found, None
+        if logits := self._in_int8(features, w, name, rows.T, bias):
+            return logits, None
         return graph.operator("Gemm", features, graph.weight(name, rows), bias, transB=1), None
 
     def _layer_norm(self, x, gamma, beta, outputs=1):

@@ -2,7 +2,7 @@
 
 import itertools
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -54,13 +54,13 @@ class LabelledTable:
 
     def notes(self) -> list[str]:
         """What a reader of results on these rows must know, one line each."""
-        found = []
+        notes = []
         if self.num_skipped:
             rule = "rows without a text or with other columns were left out"
-            found.append(f"{self.path}: {self.num_skipped:,} {rule}")
+            notes.append(f"{self.path}: {self.num_skipped:,} {rule}")
         if empty := [row.line for row in self.rows if not all(row.texts)]:
-            found.append(f"{self.path}: {len(empty):,} with an empty text (first: line {empty[0]})")
-        return found
+            notes.append(f"{self.path}: {len(empty):,} with an empty text (first: line {empty[0]})")
+        return notes
 
 
 def read_tables(
@@ -105,8 +105,8 @@ def read_table(
 
     Columns are separated by tabs; quotes are then part of the text. A header without a tab may
     separate its columns by commas, and the file is csv; or the rows are JSON lines, whose keys are
-    the columns (see `table_rows`). White space around cells
-    is removed, and blank lines are skipped. Other columns are ignored.
+    the columns (see `table_rows`). White space around cells is removed, and blank lines are
+    skipped. Other columns are ignored.
 
     Args:
         path: a UTF-8 file, plain or compressed, or `-` for standard input.
@@ -124,52 +124,118 @@ def read_table(
         InputError: the file is missing or empty, a column is missing or named twice, a row has too
             few or too many columns, a label is empty, not allowed or has a tab or a line end.
     """
+    table = _open_table(path, text_columns, label_column, columns)
+    if text_columns is None:
+        text_columns = table.usual_text_columns()
+    text_places = [table.place(column) for column in text_columns]
+    has_labels = needs_labels or label_column in table.header
+    label_place = table.place(label_column) if has_labels else None
+    lines = list(table.rows)
+    if not needs_labels and _has_no_labels(lines, label_place, labels):
+        label_place = None
+    rows, num_skipped = [], 0
+    for number, (line, cells) in enumerate(lines):
+        if skips_rows and not table.is_complete(cells, text_places, label_place):
+            num_skipped += 1
+            continue
+        table.check_width(cells, line)
+        texts = tuple(cells[place].strip() for place in text_places)
+        label = ""
+        if label_place is not None:
+            label = cells[label_place].strip()
+            _check_label(label, label_column, labels, path=table.path, line=line)
+        rows.append(LabelledTexts(texts, label, line, number))
+    if not rows:
+        raise InputError("the file has a header and no rows", table.path)
+    return LabelledTable(
+        table.path, tuple(text_columns), rows, num_skipped, has_labels=label_place is not None
+    )
+
+
+@dataclass(frozen=True)
+class _OpenTable:
+    """A table whose columns have names.
+
+    Attributes:
+        path: of the file, in messages.
+        header: the names of the columns.
+        header_line: where they stand; None if each row has them.
+        rows: (line, cells) of each row, which are read from the file one by one.
+    """
+
+    path: str
+    header: list[str]
+    header_line: int | None
+    rows: Iterator[tuple[int, list[str]]]
+
+    def usual_text_columns(self) -> tuple[str, ...]:
+        """The first of `TEXT_COLUMNS` that the header has, or else the last one."""
+        complete = (names for names in TEXT_COLUMNS if set(names) <= set(self.header))
+        return next(complete, TEXT_COLUMNS[-1])
+
+    def check_width(self, cells: Sequence[str], line: int) -> None:
+        """Raises InputError unless a row has all columns."""
+        if len(cells) != len(self.header):
+            rule = f"expected {len(self.header)} columns, got {len(cells)}"
+            raise InputError(rule, self.path, line)
+
+    def place(self, column: str) -> int:
+        """The index of a column. Raises InputError if it is missing or named twice."""
+        if self.header.count(column) != 1:
+            how = "is named twice" if column in self.header else "is missing"
+            names = ", ".join(map(shown, self.header))
+            raise InputError(
+                f"the column {shown(column)} {how}; the header has {names} "
+                "(--text_columns and --label_column name columns)",
+                self.path,
+                self.header_line,
+            )
+        return self.header.index(column)
+
+    def is_complete(
+        self, cells: Sequence[str], text_places: Sequence[int], label_place: int | None
+    ) -> bool:
+        """Whether a row has all columns, and if there are labels, a label and all texts."""
+        if len(cells) != len(self.header):
+            return False
+        return label_place is None or all(cells[i].strip() for i in (*text_places, label_place))
+
+
+def _open_table(path, text_columns, label_column, columns) -> _OpenTable:
+    """Reads a table, and finds the names of its columns; arguments as in `read_table`."""
 
     def is_header(cells):
         return columns is None or _is_header(cells, text_columns, label_column)
 
     name = str(shown_path(path))
-    rows_of_file = table_rows(iter_lines(path), name, is_header)
-    first, heading = next(rows_of_file, (1, [""]))
-    header = [cell.strip() for cell in heading]
-    if columns is not None and first and not is_header(header):
+    rows = table_rows(iter_lines(path), name, is_header)
+    first_line, first_cells = next(rows, (1, [""]))
+    header = [cell.strip() for cell in first_cells]
+    if columns is not None and first_line and not is_header(header):
         if len(header) not in columns:
             layouts = " or ".join(" TAB ".join(names) for names in columns.values())
-            raise InputError(f"expected {layouts}, got {len(header)} columns", name, first)
+            raise InputError(f"expected {layouts}, got {len(header)} columns", name, first_line)
         header = list(columns[len(header)])
-        rows_of_file = itertools.chain([(first, heading)], rows_of_file)
-    if text_columns is None:
-        found = (names for names in TEXT_COLUMNS if set(names) <= set(header))
-        text_columns = next(found, TEXT_COLUMNS[-1])
-    has_labels = needs_labels or label_column in header
-    wanted = (*text_columns, *[label_column] * has_labels)
-    places = [_place(column, header, name, first or None) for column in wanted]
-    rows, num_skipped, listed = [], 0, list(rows_of_file)
-    if has_labels and not needs_labels and NO_LABEL not in (labels or ()):
-        has_labels = {cells[places[-1]].strip() for _, cells in listed if cells[places[-1] :]} != {
-            NO_LABEL
-        }
-        places = places[: len(text_columns) + has_labels]
-    for row, (number, cells) in enumerate(listed):
-        is_whole = len(cells) == len(header)
-        chosen = [cells[place].strip() for place in places] if is_whole else []
-        if skips_rows and not (is_whole and (all(chosen) or not has_labels)):
-            num_skipped += 1
-            continue
-        if not is_whole:
-            raise InputError(f"expected {len(header)} columns, got {len(cells)}", name, number)
-        texts, label = chosen[: len(text_columns)], chosen[-1] if has_labels else ""
-        if has_labels and not label:
-            raise InputError(f"the column {shown(label_column)} is empty", name, number)
-        if re.search(r"[\t\r\n]", label):  # tables of predictions cannot hold it
-            raise InputError(f"the label {shown(label)} has a tab or a line end", name, number)
-        if has_labels and labels is not None and label not in labels:
-            known = ", ".join(map(shown, sorted(labels)))
-            raise InputError(f"unknown label {shown(label)}; the labels are {known}", name, number)
-        rows.append(LabelledTexts(tuple(texts), label, number, row))
-    if not rows:
-        raise InputError("the file has a header and no rows", name)
-    return LabelledTable(name, tuple(text_columns), rows, num_skipped, has_labels)
+        rows = itertools.chain([(first_line, first_cells)], rows)
+    return _OpenTable(name, header, first_line or None, rows)
+
+
+def _has_no_labels(rows, label_place, labels) -> bool:
+    """Whether each row has `NO_LABEL` in place of a label, and that is none of `labels`."""
+    if label_place is None or NO_LABEL in (labels or ()):
+        return False
+    return {cells[label_place].strip() for _, cells in rows if cells[label_place:]} == {NO_LABEL}
+
+
+def _check_label(label, column, labels, *, path, line):
+    """Raises InputError if a label is empty, cannot stand in a table, or is none of `labels`."""
+    if not label:
+        raise InputError(f"the column {shown(column)} is empty", path, line)
+    if re.search(r"[\t\r\n]", label):  # tables of predictions cannot hold it
+        raise InputError(f"the label {shown(label)} has a tab or a line end", path, line)
+    if labels is not None and label not in labels:
+        names = ", ".join(map(shown, sorted(labels)))
+        raise InputError(f"unknown label {shown(label)}; the labels are {names}", path, line)
 
 
 def _is_header(cells, text_columns, label_column):
@@ -178,13 +244,3 @@ def _is_header(cells, text_columns, label_column):
     choices = TEXT_COLUMNS if text_columns is None else (text_columns,)
     is_named = label_column in cells or any(set(names) <= cells for names in choices)
     return is_named or are_usual_names(cells)
-
-
-def _place(column, header, path, line):
-    """The index of a column."""
-    if header.count(column) != 1:
-        how = "is named twice" if column in header else "is missing"
-        names = ", ".join(map(shown, header))
-        rule = f"the column {shown(column)} {how}; the header has {names}"
-        raise InputError(f"{rule} (--text_columns and --label_column name columns)", path, line)
-    return header.index(column)

@@ -65,29 +65,29 @@ class AutoencoderNetwork:
             only = {"positions": w.graph.constant([[0]])} if first else {}
             return self._encoded(k, w, ids, mask, **only)["hidden_states"]
 
-        found = posterior(k, w, self.config, encode, mask)
-        return w.graph.output("posterior", k.concatenate([*found.values()], 1))
+        moments = posterior(k, w, self.config, encode, mask)
+        return w.graph.output("posterior", k.concatenate([*moments.values()], 1))
 
     def lengths(self) -> Graph:
         """log p of 1, 2, ... tokens, given "latent" [B, K P]: [B, max_position_embeddings]."""
         # Pieces may have small logits, lengths large ones.
         k, w = OnnxKit(self.config.layer_norm_eps), self._weights()[1]
-        found = length_log_probabilities(k, w.of("length_predictor"), self._given_latent(w))
-        return w.graph.output("lengths", found)
+        scores = length_log_probabilities(k, w.of("length_predictor"), self._given_latent(w))
+        return w.graph.output("lengths", scores)
 
     # Of the decoder.
 
     def decoded_ids(self) -> Graph:
         """The most probable token at each position: [B, T] int32."""
         k, w, ids, mask = self._start()
-        found, _ = self._best(k, w, self._decoded(k, w, ids, mask))
-        return w.graph.output("ids", k.unflat(found, ids), np.int32)
+        pieces, _ = self._best(k, w, self._decoded(k, w, ids, mask))
+        return w.graph.output("ids", k.unflat(pieces, ids), np.int32)
 
     def decoded_ids_and_scores(self) -> Graph:
         """As `decoded_ids`, and the log-probabilities of these tokens, [B, T] float32."""
         k, w, ids, mask = self._start()
-        found, scores = self._best(k, w, self._decoded(k, w, ids, mask), with_scores=True)
-        w.graph.output("ids", k.unflat(found, ids), np.int32)
+        pieces, scores = self._best(k, w, self._decoded(k, w, ids, mask), with_scores=True)
+        w.graph.output("ids", k.unflat(pieces, ids), np.int32)
         assert scores is not None
         return w.graph.output("scores", k.unflat(scores, ids))
 
@@ -134,7 +134,7 @@ class AutoencoderNetwork:
         )
         rows = k.flat(hidden, config.hidden_size)
         graph.output("ids", self._best(k, w, rows)[0], np.int32)
-        return graph.output("cache_after", k.concatenate([one[None] for one in after], 0))
+        return graph.output("cache_after", k.concatenate([heads[None] for heads in after], 0))
 
     def _weights(self):
         return started(self.config, self.arrays, self.ranges, ("encoder", "decoder"))
@@ -160,11 +160,11 @@ class AutoencoderNetwork:
         Nothing predicts the first token of an autoregressive decoder. Its output is 0.
         """
         config, latent = self.config, self._latent(k, w)
-        family, given = MODEL_TYPES.load(config.decoder_type), (k, w.of("decoder"))
+        family, part = MODEL_TYPES.load(config.decoder_type), config.part("decoder")
+        decode, weights = family.part("encoder"), w.of("decoder")
 
         def encode(ids, mask):
-            part = config.part("decoder")
-            return family.part("encoder")(*given, part, ids, mask, **latent)["hidden_states"]
+            return decode(k, weights, part, ids, mask, **latent)["hidden_states"]
 
         states = predicting_states(k, encode, ids, mask, family.predicts_next)
         return k.flat(states, config.hidden_size)

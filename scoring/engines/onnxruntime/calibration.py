@@ -222,8 +222,9 @@ def calibrate_trained(directory: Path, batches: Iterable[Mapping[str, Any]]) -> 
     """As `write_light`, with sentences of a training; does nothing for other engines' models."""
     if lacks(read_config(directory / CONFIG)) or not (directory / VOCABULARY).exists():
         return
-    given = ((np.asarray(one[name]) for name in ("input_ids", "padding_mask")) for one in batches)
-    pairs = chain.from_iterable(zip(ids, mask, strict=True) for ids, mask in given)
+    names = "input_ids", "padding_mask"
+    arrays = ((np.asarray(batch[name]) for name in names) for batch in batches)
+    pairs = chain.from_iterable(zip(ids, mask, strict=True) for ids, mask in arrays)
     # Batches of one shape are filled up with empty rows.
     rows = (row[is_real].astype(np.int32) for row, is_real in pairs if is_real.any())
     calibration = write_light(directory, list(islice(rows, NUM_SENTENCES)))
@@ -273,9 +274,9 @@ class _Recorder(Session):
         super().__init__(graph, **options)
 
     def outputs(self, **inputs):
-        found = super().outputs(**inputs)
-        split = len(found) - len(self._names)
-        for names, rows in zip(self._names, found[split:], strict=True):
-            kept = self._inputs.setdefault(names, [])
-            kept.append(rows[:: -(-len(rows) // _MOST_ROWS)])
-        return found[:split]
+        outputs = super().outputs(**inputs)
+        split = len(outputs) - len(self._names)
+        for names, rows in zip(self._names, outputs[split:], strict=True):
+            recorded = self._inputs.setdefault(names, [])
+            recorded.append(rows[:: -(-len(rows) // _MOST_ROWS)])
+        return outputs[:split]
