@@ -91,7 +91,7 @@ def arctic_lists(work):
 
 def data(pattern, *names):
     """The paths of some files of the evaluation data, str."""
-    return [str(evaluation_data.FOLDER / pattern.format(name)) for name in names]
+    return [str(evaluation_data.path(pattern.format(name))) for name in names]
 
 
 def split_by_speaker(lists):

@@ -7,6 +7,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 python=${PYTHON:-python}
 data=$("$python" -m benchmarks.evaluation_data)
+lists=$("$python" -m benchmarks.evaluation_data --lists)/nbest
 model=(${1:+--model="$1"})
 
 run() {
@@ -30,9 +31,9 @@ for condition in clean snr5; do
     --dev_nbest_file="$nbest/asr_arctic/dev.$condition.json"
 done
 rerank --nbest_file="$nbest/asr_hyporadise/test_atis.json" \
-  --dev_nbest_file="$nbest/asr_hyporadise/train_atis.json"
+  --dev_nbest_file="$lists/asr_hyporadise/train_atis.json"
 rerank --nbest_file=examples/asr.test.json --dev_nbest_file=examples/asr.dev.json
-mt=$nbest/mt_iwslt14_deen
+mt=$lists/mt_iwslt14_deen
 rerank --bleu_tokenize=none \
   --nbest_file="$mt/test.nbest" --reference_file="$mt/test.ref" \
   --dev_nbest_file="$mt/dev.nbest" --dev_reference_file="$mt/dev.ref"

@@ -45,7 +45,7 @@ def measure(names, test, dev, settings):
     """{"metric", "signatures", "rows": {row: [value, gain in percent, its interval or None]}}."""
     files = {}
     for part, prefix in ((test, ""), (dev, "dev_")):
-        paths = [name and str(evaluation_data.FOLDER / name.format(part)) for name in names]
+        paths = [name and str(evaluation_data.path(name.format(part))) for name in names]
         files |= dict(zip((f"{prefix}nbest_file", f"{prefix}reference_file"), paths, strict=True))
     config = RerankConfig(**files, **settings)
     report = rerank_files(config, **RerankOptions().for_load())

@@ -18,8 +18,7 @@ from pathlib import Path
 import numpy as np
 
 import tta
-from benchmarks import ROOT
-from benchmarks.evaluation_data import FOLDER
+from benchmarks import ROOT, evaluation_data
 from tta.data.nbest.files import read_nbest
 from tta.scoring.combining import guess as guessing
 from tta.scoring.combining.decision import select
@@ -33,17 +32,17 @@ from tta.scoring.reports.table import align
 from tta.scoring.scorers.options import RerankOptions
 from tta.scoring.scorers.scorer import Scorer
 
-ARCTIC, OTHERS = FOLDER / "nbest/asr_arctic", FOLDER / "nbest/asr_hyporadise"
-IWSLT = FOLDER / "nbest/mt_iwslt14_deen"
-# Name: (dev lists or None, test lists).
+ARCTIC, OTHERS = "nbest/asr_arctic", "nbest/asr_hyporadise"
+IWSLT = "nbest/mt_iwslt14_deen"
+# Name: (dev lists or None, test lists), as `evaluation_data.path` takes them.
 SETS = {
-    "Arctic clean": (ARCTIC / "dev.clean.json", ARCTIC / "test.clean.json"),
-    "Arctic 5 dB": (ARCTIC / "dev.snr5.json", ARCTIC / "test.snr5.json"),
-    "ATIS": (OTHERS / "train_atis.json", OTHERS / "test_atis.json"),
-    "examples": (ROOT / "examples/asr.dev.json", ROOT / "examples/asr.test.json"),
-    "IWSLT'14": (IWSLT / "dev.nbest", IWSLT / "test.nbest"),
-    "LibriSpeech clean": (None, OTHERS / "test_ls_clean.json"),
-    "LibriSpeech other": (None, OTHERS / "test_ls_other.json"),
+    "Arctic clean": (f"{ARCTIC}/dev.clean.json", f"{ARCTIC}/test.clean.json"),
+    "Arctic 5 dB": (f"{ARCTIC}/dev.snr5.json", f"{ARCTIC}/test.snr5.json"),
+    "ATIS": (f"{OTHERS}/train_atis.json", f"{OTHERS}/test_atis.json"),
+    "examples": (f"{ROOT}/examples/asr.dev.json", f"{ROOT}/examples/asr.test.json"),
+    "IWSLT'14": (f"{IWSLT}/dev.nbest", f"{IWSLT}/test.nbest"),
+    "LibriSpeech clean": (None, f"{OTHERS}/test_ls_clean.json"),
+    "LibriSpeech other": (None, f"{OTHERS}/test_ls_other.json"),
 }
 UNITS = ("natural log", "log10", "per word", "confidence")
 
@@ -86,11 +85,14 @@ def main():
 
 
 def load(
-    path: Path, folder: Path, model: str | None = None, make: Callable[[], Scorer] | None = None
+    name: str, folder: Path, model: str | None = None, make: Callable[[], Scorer] | None = None
 ) -> Part:
     """The lists of a file, with the scores of a model, which `make` loads, and the losses."""
-    reference = path.with_suffix(".ref")
-    file = read_nbest(path, reference_file=reference if reference.exists() else None)
+    path = evaluation_data.path(name)
+    reference_file = None
+    if path.suffix == ".nbest":
+        reference_file = evaluation_data.path(str(Path(name).with_suffix(".ref")))
+    file = read_nbest(path, reference_file=reference_file)
     metric = load_metric("bleu", "none") if file.format == "moses" else load_metric("wer")
     part = Part.build(file.lists, str(path)).compared(metric)
     prefix = f"{Path(model).name}." if model else ""

@@ -183,7 +183,7 @@ def define_flags():
 
 def data(*names):
     """The path of a file below --data_dir."""
-    path = Path(FLAGS.data_dir, *names)
+    path = evaluation_data.path("/".join(names), Path(FLAGS.data_dir))
     if not path.exists():
         raise InputError("no such file; set --data_dir or TTA_DATA to the evaluation data", path)
     return str(path)

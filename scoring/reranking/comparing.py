@@ -98,10 +98,7 @@ def copied_features(problem: Problem) -> dict[str, str]:
 
 
 def list_notes(problem: Problem) -> Iterator[Note]:
-    """Yields notes on lists that are both dev and test lists, and on empty ones."""
-    dev, test = problem.dev, problem.test
-    if dev is not None and dev is not test:
-        yield from _overlap_notes(dev, test)
+    """Yields notes on empty lists."""
     for part in problem.parts:
         empty = [nbest.utterance_id for nbest in part.nbest if not nbest.hypotheses]
         if empty:
@@ -111,15 +108,3 @@ def list_notes(problem: Problem) -> Iterator[Note]:
                 f"{shown(empty[0])}; they stay empty, and are measured as an empty hypothesis",
                 is_warning=False,
             )
-
-
-def _overlap_notes(dev: Part, test: Part) -> Iterator[Note]:
-    dev_lists = {frozenset(nbest.hypotheses) for nbest in dev.nbest}
-    test_lists = {frozenset(nbest.hypotheses) for nbest in test.nbest}
-    count = sum(len(hypotheses) > 1 for hypotheses in dev_lists & test_lists)
-    which = f"test lists that are also dev lists: {count:,} of {len(test_lists):,}"
-    if dev_lists == test_lists:
-        which = "the dev lists equal the test lists"
-    if count:
-        why = "the gain is overestimated, because the weights were tuned on them"
-        yield Note(NoteKind.LISTS, f"{which}: {why}")

@@ -188,6 +188,11 @@ class RerankConfig(RescoreConfig):
         "sacrebleu's tokenizer. Use none for text that is already tokenised.",
         choices=BLEU_TOKENIZERS,
     )
+    leave_out_dev: bool = setting(
+        False,
+        "Measure only the test lists that are not also dev lists: the weights were tuned on those. "
+        "All lists are reranked and written.",
+    )
     output_file: str | None = setting(
         None,
         "File for the reranked lists in the format of the input, best first, with the combined "
@@ -265,6 +270,8 @@ class RerankConfig(RescoreConfig):
             raise InputError("scale is for the decision mbr, not max")
         if self.normalize != "none" and self.metric != "auto":
             load_metric(self.metric, normalize=self.normalize)  # fails if it has no such choice
+        if self.leave_out_dev and self.dev_nbest_file is None:
+            raise InputError("leave_out_dev needs dev_nbest_file")
         if self.metric == "none" and self.dev_nbest_file is not None:
             raise InputError("tuning on dev_nbest_file needs a metric, not none")
         if self.report is not None and self.report.endswith(_NOT_HTML):

@@ -27,6 +27,7 @@ from tta.scoring.notes import Note, NoteKind, in_order
 from tta.scoring.reports.evaluation import Change, describe_best, evaluate, find_changes
 from tta.scoring.reports.table import PartReport, Report
 from tta.scoring.reranking.config import RerankConfig
+from tta.scoring.reranking.overlap import lists_among_dev, overlap_notes, without_references
 from tta.scoring.reranking.reading import ListsRead
 from tta.scoring.reranking.reranked import Outcome
 from tta.scoring.words.judge import JudgedWords
@@ -71,13 +72,19 @@ def measure(
         systems = replace(systems, reranked=reranked)
         lists_of_systems[WITH_PHRASES] = knowledge.part.lists
     measured_test = replace(scored.problem.test, statistics=knowledge.part.statistics)
+    decision, among_dev = outcome.decision, lists_among_dev(scored.problem)
+    if config.leave_out_dev:
+        measured_test = without_references(measured_test, among_dev)
+        decided = without_references(knowledge.part, among_dev)
+        decision = replace(decision, lists=decided.lists)
     test_report = _measure_part(measured_test, systems, lists_of_systems)
     if words is not None:
         fitted_on = dev.path if dev is not None and config.confidence_weights is None else None
         test_report = replace(test_report, expected=words.confidences.describe(fitted_on))
     dev_report = None if dev is None else _measure_part(dev, dev_systems, {})
-    changes = find_changes(outcome.decision, knowledge.part.statistics)
+    changes = find_changes(decision, knowledge.part.statistics)
     notes = [
+        *overlap_notes(scored.problem, among_dev, config.leave_out_dev),
         *outcome.notes,
         *_result_notes(test_report, measured_test, list(dev_systems.reranked)[-1]),
         *_tuning_notes(dev_report, outcome),
@@ -92,7 +99,7 @@ def measure(
         dev=dev_report,
         names=scored.names,
         metric=outcome.metric if _is_measured(config, outcome) else None,
-        example=describe_best(changes, outcome.decision),
+        example=describe_best(changes, decision),
         notes=list(map(str, in_order(notes))),
         signatures=_signatures(config, outcome, words),
     )

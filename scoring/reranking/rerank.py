@@ -19,6 +19,7 @@ from tta.scoring.reports.table import Report
 from tta.scoring.reranking.comparing import lay_out
 from tta.scoring.reranking.config import RerankConfig, keeps_non_words
 from tta.scoring.reranking.measuring import measure
+from tta.scoring.reranking.overlap import lists_among_dev, without_references
 from tta.scoring.reranking.reading import RerankInput, read_files
 from tta.scoring.reranking.reranked import Outcome
 from tta.scoring.reranking.reranker import Reranker
@@ -131,6 +132,8 @@ def _load_metric(config: RerankConfig, format: str) -> Metric:
 def _check(config: RerankConfig, lists: RerankInput, problem: Problem, has_models: bool) -> None:
     """Raises InputError if the config asks for an output that the lists cannot give."""
     test = problem.test
+    if config.leave_out_dev:
+        without_references(test, lists_among_dev(problem))  # fails before the scoring
     if config.curve_file is not None and not has_models:
         raise InputError("curve_file needs a model: it shows the weight of the language model")
     if config.curve_file is not None and not test.has_scores:

@@ -646,6 +646,31 @@ def test_test_lists_among_the_dev_lists_are_pointed_out(tmp_path, dev, note):
     assert all(one.startswith(note) for one in notes)
 
 
+def test_test_lists_among_the_dev_lists_can_be_left_out_of_the_measurement(tmp_path):
+    tests, dev = lists_of(range(4, 10)), write(tmp_path / "dev.jsonl", lists_of(range(6)))
+    files = [write(tmp_path / f"{name}.jsonl", lists) for name, lists in
+             (("test", tests), ("fresh", tests[2:]))]  # fmt: skip
+    output = tmp_path / "out.jsonl"
+    whole, fresh = (
+        RerankConfig(nbest_file=file, dev_nbest_file=dev, leave_out_dev=True) for file in files
+    )
+    report = rerank_files(dataclasses.replace(whole, output_file=str(output)), [])
+    expected = rerank_files(fresh, [])
+    values = [[(row.name, row.value) for row in each.test.evaluation.rows] for each in
+              (report, expected)]  # fmt: skip
+    assert values[0] == values[1]
+    assert report.example == expected.example
+    assert len(rows_of(output)) == report.test.num_lists == len(tests)
+    why = "test lists that are also dev lists: 2 of 6: they are reranked, but not measured"
+    assert why in report.notes
+    assert not any("also dev lists" in note for note in expected.notes)
+
+    with pytest.raises(InputError, match="leave_out_dev leaves no list to measure"):
+        rerank_files(dataclasses.replace(whole, nbest_file=dev), ["no such model"])
+    with pytest.raises(InputError, match="leave_out_dev needs dev_nbest_file"):
+        RerankConfig(nbest_file=dev, leave_out_dev=True)
+
+
 @pytest.mark.parametrize("metric", ["wer", "cer"])
 @pytest.mark.parametrize(("text", "has_note"), [("A X, Y.", True), ("a x z", False)])
 def test_case_and_punctuation_are_pointed_out(tmp_path, metric, text, has_note):
