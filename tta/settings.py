@@ -103,7 +103,7 @@ RAW_TEXT = Setting(
 COLUMN = Setting(
     "For a table, separated by tabs, or by commas (csv) if its first row has no tab: the column of "
     "the sentences, by its name in the first row, or by its number from 1 if there is no header; "
-    "of Parquet, its name. Default: whole lines."
+    "of Parquet, its name. Default: whole lines, unless the file ends in .csv, .tsv or .parquet."
 )
 SCORE_BOUNDARY_TOKENS = Setting(
     "Include the log-probabilities of the begin and end tokens in a sentence's score. The other "

@@ -21,13 +21,14 @@ from tta.data.text.lines import (
     ParquetReader,
     TextReader,
     expand_globs,
+    iter_lines,
     print_notes,
     sample_lines,
     texts_of,
 )
 from tta.data.text.parquet import ParquetWriter, is_parquet
-from tta.data.text.tables import delimiter_of, row_writer, write_columns
-from tta.errors import InputError
+from tta.data.text.tables import delimiter_of, row_writer, table_rows, write_columns
+from tta.errors import InputError, shown
 from tta.modeling.formats.trained_models import find_directory
 from tta.names import POOLING
 from tta.scoring.engines.load import check_installed
@@ -38,8 +39,10 @@ from tta.scoring.scorers.inference.stream import Sentence, read_blocks, score_st
 from tta.scoring.scorers.inference.unfinished import unfinished
 from tta.scoring.scorers.pooling import fit_pooling
 from tta.scoring.scorers.rows import (
+    columns_of,
     in_unit,
     is_folder_of_texts,
+    keeps_columns,
     punctuation_notes,
     row_maker,
     scored_words,
@@ -179,8 +182,18 @@ def _source(config: ScoreConfig) -> _Source:
     paths = expand_globs([config.input_file or STANDARD_STREAM], texts_of)
     if any(map(is_parquet, paths)):
         return _Source(ParquetReader(paths, config.column), paths)
+    if config.column is None:
+        for path in filter(delimiter_of, paths):
+            _refuse_whole_lines(path)
     reader = TextReader(paths, verbatim=True, column=config.column, has_columns=True)
     return _Source(reader, paths)
+
+
+def _refuse_whole_lines(path: str) -> None:
+    """Raises InputError if a file that is named as a table has rows: its header is no sentence."""
+    for number, cells in table_rows(iter_lines(path, may_be_empty=True), path):
+        rule = "--column chooses the column of the sentences, by name or number; the first row has"
+        raise InputError(f"{rule} {', '.join(map(shown, cells[:10]))}", path, number or 1)
 
 
 def _can_resume(config: ScoreConfig, paths: Sequence[str]) -> bool:
@@ -229,6 +242,8 @@ def _columns(config, paths):
     """A row of no sentence, which has the columns of others; none of a table of words."""
     no_tokens = TokenScores([], np.zeros(0))
     row = {"file": ""} if is_folder_of_texts(config, paths) else {}
+    if keeps_columns(config, config.written, paths):
+        row |= dict.fromkeys(columns_of(config, paths[0]), "")
     row |= _row(Sentence("", 1, 0.0), config)
     if config.tokens:
         row |= no_tokens.to_dict()

@@ -4,6 +4,7 @@ import itertools
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tta.data.text.lines import iter_lines
@@ -19,7 +20,17 @@ _LOGS = "score", "log_probabilities", "word_log_probabilities"
 _BITS: dict[str, str] = dict(
     zip(_LOGS, ("surprisal", "surprisals", "word_surprisals"), strict=True)
 )
-_OWN = {"file", "sentence", "text", "word_number", "word", "log_probability", "surprisal"}
+# The columns of a table of words, and of one of sentences.
+_OF_WORDS = {"file", "sentence", "text", "word_number", "word", "log_probability", "surprisal"}
+_OF_SENTENCES = {
+    "file",
+    *_BITS,
+    *_BITS.values(),
+    "num_tokens",
+    "num_unknown",
+    "perplexity",
+    "tokens",
+}
 
 
 def row_maker(
@@ -27,12 +38,16 @@ def row_maker(
 ) -> Callable[[Row], object]:
     """A function that writes the rows of sentences, in their order, as the config asks for.
 
-    A table (`path`) of words has a row per word. It keeps the other columns of the input.
+    A table (`path`) keeps the other columns of a table that is scored. With words, it has a row per
+    word; without, also the column that is scored.
     """
-    by_word = config.words and delimiter_of(path) is not None
+    is_table = delimiter_of(path) is not None
+    by_word = config.words and is_table
     in_folder = is_folder_of_texts(config, files)
     names: dict[str, str] = _BITS if config.unit == "bits" else {}
-    beside = _beside(config.column, files, by_word, in_folder)
+    has_columns = keeps_columns(config, path, files)
+    read_columns = _Columns(config, by_word) if has_columns else None
+    beside = _beside(read_columns, files, by_word, in_folder)
 
     def write_row(given: Row) -> None:
         first, row = next(beside), in_unit(given, config.unit)
@@ -44,7 +59,19 @@ def row_maker(
         for number, (word, value) in enumerate(zip(row["words"], row[values], strict=True), 1):
             write(first | {"word_number": number, "word": word, kind: value})
 
-    return write_row if by_word or in_folder or names else write
+    return write_row if by_word or in_folder or names or has_columns else write
+
+
+def keeps_columns(config: ScoreConfig, path: str, files: Sequence[str]) -> bool:
+    """Whether the output, a table, has the columns of the input, a table in files (no pipe)."""
+    if not (config.column and files) or delimiter_of(path) is None:
+        return False
+    return all(os.path.isfile(file) and not is_parquet(file) for file in files)
+
+
+def columns_of(config: ScoreConfig, file: str) -> list[str]:
+    """The names that the columns of a table without rows have in a table of sentences."""
+    return _Columns(config, by_word=False).of_header(file)
 
 
 def is_folder_of_texts(config: ScoreConfig, files: Sequence[str]) -> bool:
@@ -67,25 +94,48 @@ def _in_bits(value):
     return [one / unit for one in value] if isinstance(value, list) else value / unit
 
 
-def _beside(column, files, by_word, in_folder) -> Iterator[dict[str, Any]]:
-    """What stands beside each sentence: its file, if the input is a folder; its other columns."""
-    if not (in_folder or (by_word and column and all(map(os.path.isfile, files)))):
+@dataclass(frozen=True)
+class _Columns:
+    """Reads the columns that an output keeps: all; by word, without the one that is scored."""
+
+    config: ScoreConfig
+    by_word: bool
+
+    def of_file(self, file: str) -> Iterator[dict[str, str]]:
+        """Yields the cells of each row, by their name in the output."""
+        column = self.config.column or ""
+        rows = (cells for _, cells in table_rows(iter_lines(file, may_be_empty=True), file))
+        header = None if column.isdecimal() else [cell.strip() for cell in next(rows, [])]
+        for cells in rows:
+            names = header or [str(number) for number in range(1, len(cells) + 1)]
+            named = zip(names, cells, strict=True)
+            yield {self._name(k): v for k, v in named if k != column or not self.by_word}
+
+    def of_header(self, file: str) -> list[str]:
+        """The names in the output, if the first row has names."""
+        if (self.config.column or "").isdecimal():
+            return []
+        rows = table_rows(iter_lines(file, may_be_empty=True), file)
+        return [self._name(cell.strip()) for cell in next((cells for _, cells in rows), [])]
+
+    def _name(self, name: str) -> str:
+        """A name that a column of ours has, too, ends in `_`."""
+        ours = _OF_WORDS if self.by_word else _OF_SENTENCES
+        return f"{name}_" if name in ours or (self.config.text and name == "text") else name
+
+
+def _beside(
+    columns: _Columns | None, files: Sequence[str], by_word: bool, in_folder: bool
+) -> Iterator[dict[str, Any]]:
+    """What stands beside each sentence: its file, if the input is a folder; its columns."""
+    if not (in_folder or columns):
         yield from ({"sentence": number} if by_word else {} for number in itertools.count(1))
     count = itertools.count(1)
     for file in files:
         lines = iter_lines(file, may_be_empty=True)
-        for cells in _columns(lines, file, column) if column else ({} for _ in lines):
-            own = {"sentence": next(count), **cells} if by_word else {}
-            yield ({"file": file} if in_folder else {}) | own
-
-
-def _columns(lines, file, column) -> Iterator[dict[str, str]]:
-    """The cells of each row but that of the sentence; names that we have, too, end in `_`."""
-    rows = (cells for _, cells in table_rows(lines, file))
-    names = None if column.isdecimal() else [cell.strip() for cell in next(rows, [])]
-    for cells in rows:
-        found = zip(names or map(str, range(1, len(cells) + 1)), cells, strict=True)
-        yield {f"{k}_" if k in _OWN else k: v for k, v in found if k != column}
+        for cells in columns.of_file(file) if columns else ({} for _ in lines):
+            numbered = {"sentence": next(count), **cells} if by_word else cells
+            yield ({"file": file} if in_folder else {}) | numbered
 
 
 def scored_words(

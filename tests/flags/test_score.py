@@ -164,17 +164,21 @@ def test_a_column_of_a_table(text, column):
     assert b"whole lines" not in done.stderr
 
 
-def test_a_table_without_a_chosen_column_gets_a_note(tmp_path):
+def test_a_table_needs_a_column_and_lines_like_rows_get_a_note(tmp_path):
     note = b"note: whole lines were read, but they look like those of a table; --column chooses"
-    for name, text, noted in [
-        ("a.txt", b"1\tthe cat\n2\tthe dog\n", True),
-        ("b.csv", b"id,sentence\n1,the cat\n", True),
-        ("c.txt", b"1\tthe cat\nthe dog\n", False),
-        ("d.txt", b"", False),
+    refused = b"b.csv:1: --column chooses the column of the sentences, by name or number; the first"
+    for name, text, status, said in [
+        ("a.txt", b"1\tthe cat\n2\tthe dog\n", 0, note),
+        ("b.csv", b"id,sentence\n1,the cat\n", 1, refused + b" row has 'id', 'sentence'"),
+        ("c.txt", b"1\tthe cat\nthe dog\n", 0, b""),
+        ("d.txt", b"", 0, b""),
+        ("e.tsv", b"", 0, b""),
     ]:
         (tmp_path / name).write_bytes(text)
         done = command(f"--input_file={tmp_path / name}")
-        assert (note in done.stderr) == noted, name
+        assert done.returncode == status, name
+        assert said in done.stderr, name
+        assert bool(said) == (b"--column" in done.stderr), name
 
 
 def test_the_ending_of_the_output_names_its_format(tmp_path):
