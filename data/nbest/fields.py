@@ -14,7 +14,7 @@ from tta.errors import InputError, shown
 # The names of each kind, for all readers. Case, blanks, `_` and `-` do not matter: `uttID` is
 # `utt_id`. If several are there, the first one counts.
 IDS = (
-    *("custom_id", "id", "uid", "utterance_id", "utt_id", "utterance", "utt", "key"),
+    *("custom_id", "id", "uid", "utterance_id", "utt_id", "utterance", "utt", "key", "cut_id"),
     *("segment_id", "seg_id", "sentence_id", "sent_id", "sample_id", "example_id", "wav_id"),
     *("clip_id", "audio_id", "file_id", "job_name", "request_id", "idx", "index"),
 )

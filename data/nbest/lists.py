@@ -153,8 +153,13 @@ def distinct_references(texts: Iterable[str]) -> list[str]:
 
 
 def holds_references(value: Any, nbest: NBestList) -> bool:
-    """Whether the field of a list that was read has its references: a text, or an array."""
+    """Whether the field of a list that was read has its references: a text, or an array.
+
+    The array may have several references, or the words of one.
+    """
     if value and nbest.more_references:
+        return True
+    if isinstance(value, list) and " ".join(map(str, value)) == nbest.reference:
         return True
     texts = distinct_references(value) if isinstance(value, list) else [value]
     return texts == [nbest.reference]

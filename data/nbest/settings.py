@@ -7,8 +7,9 @@ from tta.settings import Setting
 FORMAT = Setting("Format of the N-best files. Default: detected from the content.", choices=FORMATS)
 REFERENCES = Setting(
     "References for --nbest_file: lines of `id words`, or one line per list; also sclite's trn, "
-    "STM, SGML, icefall's recogs, JSON such as NeMo's manifests, and tables; or a folder of texts, "
-    "whose stems are the ids. Repeat it for several references of each list (bleu, chrf, ter).",
+    "STM, SGML, icefall's recogs, JSON such as NeMo's manifests, and tables; a glob; or a folder "
+    "of texts, whose stems are the ids. Repeat it for several references of each list (bleu, chrf, "
+    "ter).",
     repeated=True,
 )
 SCORES = Setting(
@@ -24,8 +25,8 @@ KEEP_NON_WORDS = Setting(
 )
 COSTS = Setting(
     "First-pass costs for --nbest_file in the kaldi format: `utt-N cost`, natural log, lower is "
-    "better. Repeat it for costs apart, such as acoustic and graph costs: their sum is the first "
-    "pass, and each is a feature, score_1, score_2 ...",
+    "better. A glob names the files of one cost. Repeat it for costs apart, such as acoustic and "
+    "graph costs: their sum is the first pass, and each is a feature, score_1, score_2 ...",
     repeated=True,
 )
 PARTIAL_REFERENCES = Setting(

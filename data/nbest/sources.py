@@ -13,7 +13,7 @@ from tta.data.nbest.formats import FORMATS, load_format
 from tta.data.nbest.formats.base import HEAD_ROWS, Format, Source
 from tta.data.nbest.lists import ListCollector, NBestList
 from tta.data.text.files import STANDARD_STREAM, shown_path
-from tta.data.text.lines import MAX_LINE_BYTES, iter_lines
+from tta.data.text.lines import MAX_LINE_BYTES, JoinedLines, iter_lines
 from tta.data.text.parquet import is_parquet
 from tta.errors import InputError, located
 
@@ -54,12 +54,13 @@ def iter_lists(
             return
         if format and load_format(format).is_folder:
             raise InputError(f"{format} lists are {load_format(format).layout}, not a file")
-        lines = iter_lines(path, MAX_DOCUMENT_BYTES)
+        joined = JoinedLines(path, MAX_DOCUMENT_BYTES)
+        lines = iter(joined)
         head = read_head(lines)
         stem = "" if str(path) == STANDARD_STREAM else _stem(str(path))
         source = Source(head, *options, stem=stem)
         chosen = choose_format(format, source)
-        with _read_as(chosen, format):
+        with joined.naming_files(), _read_as(chosen, format):
             if chosen.is_streamed:
                 for number, line in enumerate(itertools.chain(head, lines), 1):
                     if line.strip(" "):

@@ -1,6 +1,7 @@
 """Lines of text: one decoder for all text files, several files as one stream, uniform samples."""
 
 import bisect
+import contextlib
 import glob
 import os
 import random
@@ -126,6 +127,46 @@ def expand_globs(
     if not paths:
         raise InputError("no input file was given")
     return list(paths)
+
+
+class JoinedLines:
+    """The lines of the files that a glob matches, one file after another, sorted by name.
+
+    A path to a file or `-` is read as it is, even if its name has characters of a glob.
+
+    Args:
+        path: a path or a glob (`**` crosses folders).
+        max_bytes: as in `iter_lines`, whose errors it raises.
+
+    Raises:
+        InputError: no file matches a glob.
+    """
+
+    def __init__(self, path: Path | str, max_bytes: int = MAX_LINE_BYTES):
+        is_glob = not os.path.exists(path) and bool(re.search(r"[*?\[]", str(path)))
+        self._paths = expand_globs([str(path)]) if is_glob else [path]
+        self._max_bytes = max_bytes
+        self._starts: list[int] = []  # how many lines come before each file that was begun
+
+    def __iter__(self) -> Iterator[str]:
+        count = 0
+        for path in self._paths:
+            self._starts.append(count)
+            for line in iter_lines(path, self._max_bytes):
+                count += 1
+                yield line
+
+    @contextlib.contextmanager
+    def naming_files(self) -> Iterator[None]:
+        """Errors in a line that name no file get that of the line, and its number there."""
+        try:
+            yield
+        except InputError as error:
+            if error.path is not None or error.line is None or len(self._paths) == 1:
+                raise
+            i = max(bisect.bisect_left(self._starts, error.line) - 1, 0)
+            line = error.line - self._starts[i]
+            raise InputError(error.rule, shown_path(self._paths[i]), line) from None
 
 
 def named_files(names: str) -> list[str]:

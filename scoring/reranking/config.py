@@ -91,8 +91,9 @@ class RerankConfig(RescoreConfig):
 
     nbest_file: str = setting(
         ...,
-        "N-best lists to rerank. Files may be .gz or .xz; - is standard input. Or a folder: of "
-        "ESPnet 2, or of responses or SRILM's lists.",
+        "N-best lists to rerank. Files may be .gz or .xz; - is standard input; a glob, such as "
+        "'exp/*/text', names lines that are in several files. Or a folder: of ESPnet 2, or of "
+        "responses or SRILM's lists.",
         group=FILES,
     )
     dev_nbest_file: str | None = setting(

@@ -9,7 +9,7 @@ from tta.data.nbest.formats.base import Format
 from tta.data.nbest.formats.fairseq import has_fairseq_lines
 from tta.data.nbest.lists import Hypothesis, parse_score
 from tta.data.nbest.rows import check_fields, doubt_of_groups, mostly
-from tta.data.text.lines import iter_lines
+from tta.data.text.lines import JoinedLines
 from tta.errors import InputError, located, shown
 
 # How lines of wav.scp and feats.scp end, and those of segments, utt2dur and files of costs.
@@ -107,11 +107,11 @@ class KaldiFormat(Format):
             collector.add(utterance_id, [hypotheses[n] for n in sorted(hypotheses)])
 
     def _read_costs(self, path):
-        costs = {}
-        for line_number, line in enumerate(iter_lines(path), 1):
+        costs, lines = {}, JoinedLines(path)
+        for line_number, line in enumerate(lines, 1):
             if not line.strip():
                 continue
-            with located(line=line_number, path=path):
+            with located(path=path), lines.naming_files(), located(line=line_number):
                 key, *values = line.split()
                 if len(values) != 1:
                     raise InputError(f"expected utt-N cost, got {shown(line)}")

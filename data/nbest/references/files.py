@@ -7,7 +7,7 @@ from pathlib import Path
 from tta.data.nbest.references.layouts import readings
 from tta.data.nbest.references.matching import ListIds, match_references
 from tta.data.nbest.references.reading import IdColumn, IdKind, Reading, Reference
-from tta.data.text.lines import iter_lines
+from tta.data.text.lines import JoinedLines, iter_lines
 from tta.errors import located
 
 # The longest line. A JSON document may be one line.
@@ -19,7 +19,8 @@ def read_references(
 ) -> list[str | None]:
     """Reads the references of the lists with these utterance ids, and returns them in that order.
 
-    The file is plain or compressed, in one of the layouts of `tta.data.nbest.references.layouts`.
+    The file is plain or compressed, in one of the layouts of `tta.data.nbest.references.layouts`; a
+    glob names the files of one.
     References with ids may have any order. Others belong to the lists in their order; if all ids
     are line numbers, line i (from 0) belongs to the list with id i. Of a folder, each file is a
     reference, and its stem the id; if some are .txt, the others are left out.
@@ -35,8 +36,9 @@ def read_references(
     if os.path.isdir(path):
         with located(path=path):
             return match_references([_read_folder(Path(path))], lists)
-    lines = list(iter_lines(path, max_bytes=MAX_LINE_BYTES))
-    with located(path=path):
+    joined = JoinedLines(path, MAX_LINE_BYTES)
+    lines = list(joined)
+    with located(path=path), joined.naming_files():
         return match_references(list(readings(lines, len(ids))), lists)
 
 

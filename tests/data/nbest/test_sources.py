@@ -1,10 +1,11 @@
 """What is said of a file or a folder that holds no N-best lists."""
 
 import json
+import re
 
 import pytest
 
-from tta.data.nbest.files import read_nbest
+from tta.data.nbest.files import read_nbest, write_nbest
 from tta.data.text import json_text
 from tta.errors import InputError
 
@@ -141,3 +142,75 @@ def test_detection_and_reading_parse_a_document_once(tmp_path, monkeypatch):
     monkeypatch.setattr(json_text, "_DECODER", json.JSONDecoder(object_pairs_hook=count))
     assert len(read_nbest(tmp_path / "in").lists) == 30
     assert len(objects) == 1 + 2 * 30, "the document, and each list with its hypothesis"
+
+
+JOBS = {
+    "1/text": "u1-1 a\nu1-2 b\n",
+    "2/text": "u2-1 c\nu2-2 d\n",
+    "1/ac": "u1-1 3\nu1-2 1.5\n",
+    "2/ac": "u2-1 2\nu2-2 4\n",
+    "1/ref": "u1 a\n",
+    "2/ref": "u2 d\n",
+}
+
+
+def write_jobs(folder, changed=()):
+    for name, text in {**JOBS, **dict(changed)}.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
+
+
+def read_jobs(folder):
+    paths = (str(folder / "*" / name) for name in ("text", "ref", "ac"))
+    return read_nbest(next(paths), None, *paths)
+
+
+def test_a_glob_names_the_files_of_several_jobs(tmp_path):
+    write_jobs(tmp_path)
+    file = read_jobs(tmp_path)
+    assert [(x.utterance_id, x.reference) for x in file.lists] == [("u1", "a"), ("u2", "d")]
+    assert [h.score for x in file.lists for h in x.hypotheses] == [-3.0, -1.5, -2.0, -4.0]
+    (tmp_path / "a.lists").write_text("a\nb\n")
+    (tmp_path / "b.lists").write_text("c\nd")
+    lists = read_nbest(tmp_path / "*.lists", "plain", beam_size=2).lists
+    assert [[h.text for h in x.hypotheses] for x in lists] == [["a", "b"], ["c", "d"]]
+
+
+@pytest.mark.parametrize(
+    ("changed", "rule"),
+    [
+        ({"2/text": "u2-1 c\n\nu2-1 d\n"}, "2/text:3: duplicate hypothesis number 1 of 'u2'"),
+        ({"2/ac": "u2-1 2\nu2-2 x y\n"}, "2/ac:2: expected utt-N cost"),
+        ({"1/text": "u1-1 a\nu1-x b\n"}, "1/text:2: "),
+        ({"2/ref": "u1 a\n"}, "ref"),
+    ],
+)
+def test_an_error_in_a_file_of_a_glob_names_it_and_its_line(tmp_path, changed, rule):
+    write_jobs(tmp_path, changed)
+    with pytest.raises(InputError, match=re.escape(rule)):
+        read_jobs(tmp_path)
+
+
+def test_a_glob_that_matches_nothing(tmp_path):
+    with pytest.raises(InputError, match=r"x\*: no file matches$"):
+        read_nbest(tmp_path / "x*")
+
+
+@pytest.mark.parametrize(
+    ("hypotheses", "value", "reference", "more"),
+    [
+        ([["the", "cat"], ["a", "cat"]], ["the", "cat"], "the cat", ()),
+        (["the cat", "a cat"], ["the", "cat"], "the cat", ()),
+        (["cat", "hat"], ["cat", "hat"], "cat", ("hat",)),
+        (["the cat", "a cat"], ["the cat", "a cat"], "the cat", ("a cat",)),
+    ],
+    ids=["tokens", "tokens beside texts", "several words", "several texts"],
+)
+def test_a_reference_may_be_a_list_of_tokens(tmp_path, hypotheses, value, reference, more):
+    path = tmp_path / "in.jsonl"
+    path.write_text(json.dumps({"cut_id": "c-7", "hyps": hypotheses, "ref": value}) + "\n")
+    file = read_nbest(path)
+    (nbest,) = file.lists
+    assert (nbest.utterance_id, nbest.reference, nbest.more_references) == ("c-7", reference, more)
+    write_nbest(tmp_path / "out.jsonl", file.lists, file.format)
+    assert json.loads((tmp_path / "out.jsonl").read_text())["ref"] == value

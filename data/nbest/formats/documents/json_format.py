@@ -18,7 +18,7 @@ from tta.data.nbest.fields import (
     score_key,
 )
 from tta.data.nbest.formats.base import Format
-from tta.data.nbest.formats.documents.layouts import Layout, Row, text_key
+from tta.data.nbest.formats.documents.layouts import Layout, Row, is_text, text_key
 from tta.data.nbest.formats.documents.table import (
     MAX_DEPTH,
     TOOLS,
@@ -237,7 +237,10 @@ class JsonFormat(Format):
             hypotheses, new = self._hypotheses(source, collector, confidences_are_shares)
             source = replace(source, new_hypothesis=new)
         holders, key = (source.layout or self.tool.layouts[0]).holders(source.holder, source.record)
-        collector.add(name, hypotheses, holders[0].get(key), {self.name: source})
+        reference = holders[0].get(key)
+        if _is_of_tokens(reference, hypotheses):
+            reference = " ".join(reference)
+        collector.add(name, hypotheses, reference, {self.name: source})
 
     def _hypotheses(
         self, source: ListSource, collector: ListCollector, confidences_are_shares: bool
@@ -373,6 +376,18 @@ class JsonFormat(Format):
                 if name == layout.best or repeats_best:
                     holder[name] = new
         return rows
+
+
+def _is_of_tokens(reference: Any, hypotheses: Sequence[Hypothesis]) -> bool:
+    """Whether an array is one reference, word by word, not several references of one word each.
+
+    No word has blanks, and most of the hypotheses have several words.
+    """
+    if not (isinstance(reference, list) and len(reference) > 1 and is_text(reference)):
+        return False
+    if "" in reference:
+        return False  # no word is empty
+    return 2 * sum(" " in h.text.strip() for h in hypotheses) > len(hypotheses)
 
 
 def _id(fields, name, collector):
