@@ -15,7 +15,7 @@ from tta.scoring.scorers.options import RerankOptions, SeveralModels
 
 def check(config: RerankConfig, models: SeveralModels, options: RerankOptions) -> None:
     """Raises InputError unless there is one weight per model, and one model for each level."""
-    config.levels(models.names_or_none)
+    config.with_levels(models.names_or_none)
     split_lm_weights(config.lm_weight, len(models.names_or_none))
 
 

@@ -23,7 +23,7 @@ def main(config: ServerConfig, model: OneModel, options: ScoreOptions) -> None:
     except ModuleNotFoundError as error:
         raise InputError(f"the service needs {error.name}: {install('serve')}") from None
 
-    [of_lists] = config.levels([model.name])
+    [of_lists] = config.with_levels([model.name])
     load = partial(load_models, of_lists, config.list_normalizer, options.for_load())
     Server(load(), config, lambda at: print(f"{at} (Ctrl-C ends)", flush=True), load).run()
 

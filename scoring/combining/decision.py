@@ -69,18 +69,25 @@ def decide(lists: ScoredLists, weights: RerankWeights) -> Decision:
     A length bonus that was guessed is left out of lists where it would move a hypothesis to the
     top in place of one that both first pass and language models prefer.
     """
-    decision = _decide(lists, weights)
+    decision = decide_by(lists, weights)
     if not (weights.bonus_is_guessed and weights.length_bonus):
         return decision
-    without_bonus = _decide(lists, replace(weights, length_bonus=0.0))
-    rows, before, after = np.arange(len(lists.nbest)), without_bonus.picks, decision.picks
-    both = lists.first_pass, without_bonus.lm_scores
-    worse = np.all([scores[rows, before] > scores[rows, after] for scores in both], axis=0)
-    paid = replace(lists, num_words=np.where(worse[:, None], 0, lists.num_words))
-    return replace(_decide(paid, weights), lists=lists)
+    without_bonus = decide_by(lists, replace(weights, length_bonus=0.0))
+    rows = np.arange(len(lists.nbest))
+    loses_both = np.ones(len(rows), bool)  # the pick with the bonus, beside that without
+    for scores in (lists.first_pass, without_bonus.lm_scores):
+        loses_both &= scores[rows, without_bonus.picks] > scores[rows, decision.picks]
+    # In these lists, no word pays a bonus.
+    num_words = np.where(loses_both[:, None], 0, lists.num_words)
+    decision = decide_by(replace(lists, num_words=num_words), weights)
+    return replace(decision, lists=lists)
 
 
-def _decide(lists, weights):
+def decide_by(lists: ScoredLists, weights: RerankWeights) -> Decision:
+    """The combined scores of all hypotheses, and what follows from them, bonus included.
+
+    A combined score is (1 - w) * (first pass + features) + w * language models + bonus * words.
+    """
     lm_scores = lists.mix(weights.shares, weights.reduction)
     features = (weight * lists.feature(name) for name, weight in weights.features.items())
     first_pass = sum(features, start=lists.first_pass)

@@ -41,6 +41,10 @@ class CorpusMetric(Protocol):
 class Metric(CorpusMetric, Protocol):
     """A metric of N-best lists: a `CorpusMetric` of any picks.
 
+    The class of a metric of speech is called with one argument, a key of `METRIC_NORMALIZATIONS`;
+    `kind("basic")` must work. Others are called without arguments, but for BLEU. `corpus` raises
+    InputError where the metric is not defined, as without a word in any reference.
+
     Attributes:
         name: the heading of its column in tables.
         higher_is_better: whether a larger value is better.

@@ -73,7 +73,7 @@ class RescoreConfig(Config):
             if self.rescore_model is None and getattr(self, name) != getattr(type(self), name):
                 raise InputError(f"{name} needs rescore_model")
 
-    def levels(self, models: Sequence[Any]) -> list[Any]:
+    def with_levels(self, models: Sequence[Any]) -> list[Any]:
         """The models; or one model and the second one as `Levels`, else InputError."""
         if self.rescore_model is None:
             return list(models)

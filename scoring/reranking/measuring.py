@@ -71,6 +71,7 @@ def measure(
         reranked = {**systems.reranked, WITH_PHRASES: knowledge.weights}
         systems = replace(systems, reranked=reranked)
         lists_of_systems[WITH_PHRASES] = knowledge.part.lists
+    # The lists without candidates, but statistics that have them: phrases may pick one.
     measured_test = replace(scored.problem.test, statistics=knowledge.part.statistics)
     decision, among_dev = outcome.decision, lists_among_dev(scored.problem)
     if config.leave_out_dev:
@@ -166,7 +167,8 @@ def _result_notes(report: PartReport, test: Part, name: str) -> Iterator[Note]:
     metric = test.statistics.metric
     before, after = report.row("first pass"), report.row(name)
     change = round(after.value - before.value, 2)  # as printed
-    if change < 0 if metric.higher_is_better else change > 0:
+    is_worse = change < 0 if metric.higher_is_better else change > 0
+    if is_worse:
         values = f"{metric.name} {after.value:.2f}, first pass {before.value:.2f}"
         chance = "" if after.interval[1] < 0 else "; the difference may be chance"
         yield Note(NoteKind.RESULT, f"{name} is worse than the first pass: {values}{chance}")
@@ -177,11 +179,8 @@ def _tuning_notes(report: PartReport | None, outcome: Outcome) -> Iterator[Note]
     if report is None or report.evaluation is None or len(outcome.scored.names) != 1:
         return
     alone, reranked = report.row(MODEL_ALONE), report.row("reranked")
-    is_better = (
-        alone.value > reranked.value
-        if outcome.metric.higher_is_better
-        else (alone.value < reranked.value)
-    )
+    difference = alone.value - reranked.value
+    is_better = difference > 0 if outcome.metric.higher_is_better else difference < 0
     if is_better:
         values = f"{outcome.metric.name} {alone.value:.2f}, reranked {reranked.value:.2f}"
         yield Note(

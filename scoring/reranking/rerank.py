@@ -53,12 +53,12 @@ def rerank_files(
         InputError: a file is missing, malformed or exists already, needed references or a needed
             package are missing, a value is wrong, or a model's score is not finite.
     """
-    models = config.levels(models)
+    models = config.with_levels(models)
     split_lm_weights(config.lm_weight, len(models))  # checks their number
     check_packages(config)
     lists = read_files(config)
     problem = lay_out(lists, config.rank_scores)
-    _check(config, lists, problem, has_models=bool(models))
+    _check_outputs(config, lists, problem, has_models=bool(models))
     options = RerankOptions().for_load() | load_options
     reranker = make_reranker(config, Models(tuple(models), options), lists.test.file.format)
     with Together() as stack:
@@ -66,7 +66,7 @@ def rerank_files(
         outcome = reranker.run(lists, problem)  # compares, scores, weighs, adds phrases, decides
         words = judge_picks(config, outcome)
         output_notes: list[Note] = []
-        if words is not None:
+        if words is not None:  # first, because its notes are in the report
             output_notes = write_words(outputs, config, lists.test.file, outcome.decision, words)
         measurement = measure(config, outcome, lists.test, words, output_notes)
         write_outputs(
@@ -129,7 +129,9 @@ def _load_metric(config: RerankConfig, format: str) -> Metric:
     return load_metric(name, config.bleu_tokenize, config.normalize)
 
 
-def _check(config: RerankConfig, lists: RerankInput, problem: Problem, has_models: bool) -> None:
+def _check_outputs(
+    config: RerankConfig, lists: RerankInput, problem: Problem, has_models: bool
+) -> None:
     """Raises InputError if the config asks for an output that the lists cannot give."""
     test = problem.test
     if config.leave_out_dev:

@@ -6,7 +6,7 @@ the stages; each stands in a file of its own, and takes what the stages before i
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from tta.choices import DECISIONS
@@ -25,7 +25,7 @@ from tta.scoring.combining.weights import (
     RerankWeights,
 )
 from tta.scoring.metrics.metric import Metric, load_metric
-from tta.scoring.notes import in_order
+from tta.scoring.notes import Note, in_order
 from tta.scoring.phrases.lines import MAX_FACTOR
 from tta.scoring.phrases.phrases import Phrases
 from tta.scoring.reranking.comparing import compare, copied_features, lay_out, list_notes
@@ -33,7 +33,7 @@ from tta.scoring.reranking.knowledge import PhraseOptions, add_knowledge, knowle
 from tta.scoring.reranking.notes import pick_notes, scoring_notes
 from tta.scoring.reranking.reading import RerankInput, read_lists
 from tta.scoring.reranking.reranked import Outcome, Reranked, RerankedList, Tuned
-from tta.scoring.reranking.weighing import weigh, weight_notes
+from tta.scoring.reranking.weighing import ChosenWeights, weigh, weight_notes
 from tta.scoring.scorers.arguments import as_texts
 from tta.scoring.scorers.options import NO_MODEL
 from tta.scoring.scorers.scorer import Scorer
@@ -105,19 +105,17 @@ class Reranker:
         self.progress = progress
 
     def run(self, lists: RerankInput, problem: Problem) -> Outcome:
-        """The stages of reranking, for lists that were read and laid out."""
-        problem = self._compare(problem)
-        copies = copied_features(problem)
-        fixed = self._fix_features(problem, copies)
-        scored = score(problem, self.models, fixed, self.progress)
-        chosen = weigh(scored, fixed, self.weights)
+        """The stages of reranking, for lists that were read and laid out.
+
+        Stages keep the number and the order of hypotheses: index j is the j-th that was read.
+        Candidates come after them.
+        """
+        weighed = self._weigh(lists, problem, self.weights)
+        scored, chosen = weighed.scored, weighed.chosen
         knowledge = add_knowledge(scored, chosen.weights, self.phrases, self._score_candidates)
         decision = decide(knowledge.part.lists, knowledge.weights)
         notes = [
-            *lists.notes,
-            *list_notes(problem),
-            *scoring_notes(scored),
-            *weight_notes(scored, chosen, copies),
+            *weighed.notes,
             *knowledge_notes(knowledge, scored, chosen.weights),
             *pick_notes(scored, chosen),
         ]
@@ -172,18 +170,28 @@ class Reranker:
         )
         if not any(nbest.hypotheses for nbest in read.test.file.lists):
             raise InputError("tuning needs a list with a text, and there is none")
-        problem = self._compare(lay_out(read, self.rank_scores))
+        weighed = self._weigh(read, lay_out(read, self.rank_scores))
+        return Tuned(weighed.chosen.weights, tuple(in_order(weighed.notes)))
+
+    def _weigh(
+        self, lists: RerankInput, problem: Problem, weights: RerankWeights | None = None
+    ) -> "_Weighed":
+        """The stages from comparing to weighing, which reranking and tuning have in common.
+
+        Without `weights`, those that are not fixed are chosen.
+        """
+        problem = self._compare(problem)
         copies = copied_features(problem)
         fixed = self._fix_features(problem, copies)
         scored = score(problem, self.models, fixed, self.progress)
-        chosen = weigh(scored, fixed)
+        chosen = weigh(scored, fixed, weights)
         notes = [
-            *read.notes,
+            *lists.notes,
             *list_notes(problem),
             *scoring_notes(scored),
             *weight_notes(scored, chosen, copies),
         ]
-        return Tuned(chosen.weights, tuple(in_order(notes)))
+        return _Weighed(scored, chosen, notes)
 
     def _compare(self, problem: Problem) -> Problem:
         return compare(
@@ -205,7 +213,7 @@ class Reranker:
         fixed = replace(fixed, features=features)
         for part in problem.parts:
             for name in fixed.features:
-                part.lists.feature(name)
+                part.lists.feature(name)  # raises, if a hypothesis lacks it
         return fixed
 
     def _score_candidates(self, part: Part, scored: ScoredProblem) -> Part:
@@ -217,6 +225,15 @@ class Reranker:
         if scored.lm is not None and len(scored.records) == 1:
             models = Models((scored.lm,))
         return score(problem, models, fixed).problem.test
+
+
+@dataclass(frozen=True)
+class _Weighed:
+    """Lists with scores and weights, and notes on both."""
+
+    scored: ScoredProblem
+    chosen: ChosenWeights
+    notes: list[Note]
 
 
 def _as_models(model: Any) -> Models:

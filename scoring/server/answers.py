@@ -18,9 +18,9 @@ from tta.scoring.server.service import (
     check_dimensions,
     check_texts,
     compared_size,
+    distinct_hypotheses,
     embeddings,
     texts_of,
-    words_of,
 )
 
 LONG = 8192  # bytes, the size of an item that takes longer than a slice
@@ -131,12 +131,13 @@ class Answers:
         lists = request.all_lists()
         hypotheses = [text for nbest in lists for text in nbest.hypotheses]
         check_texts(hypotheses, self._config.max_texts, self._config.max_characters)
-        texts = words_of(lists, request.keep_non_words)
+        texts = distinct_hypotheses(lists, request.keep_non_words)
         scored = await self._lanes.of_texts(self._score_hypotheses, texts)
         token_scores = dict(zip(texts, scored, strict=True))
         answer = await self._lanes.of_lists(self._rerank, ListsToRerank.of(request, token_scores))
         if request.lists is None:
-            answer |= answer.pop("lists")[0]
+            [only] = answer.pop("lists")
+            answer |= only
         return JSONResponse(answer | {"signature": self._list_signature})
 
     async def embeddings(self, request: forms.EmbeddingsRequest) -> Response:

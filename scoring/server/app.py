@@ -19,10 +19,6 @@ from tta.scoring.server.meters import Meters
 from tta.scoring.server.models import ServedModels
 from tta.scoring.server.pages import demo_page, docs_page
 
-_PATHS = {
-    *("/", "/docs", "/health", "/metrics", "/openapi.json", "/v1/embeddings", "/v1/models"),
-    *("/v1/rerank", "/v1/score", "/v1/score_tokens", "/v1/similarity"),
-}
 _FAILURES: dict[int | str, dict[str, Any]] = {
     status: {"model": forms.ProblemAnswer, "description": what}
     for status, what in {
@@ -45,7 +41,8 @@ def make_app(models: ServedModels | Scorer, config: ServerConfig) -> fastapi.Fas
     """
     if isinstance(models, Scorer):
         models = ServedModels.of(models)
-    meters = Meters(_PATHS, lambda: lanes.num_waiting, config.access_log)
+    paths: set[str] = set()  # those of all routes, when they are there
+    meters = Meters(paths, lambda: lanes.num_waiting, config.access_log)
     lanes = Lanes(config, meters)
     answers = Answers(models, config, meters, lanes)
     app = fastapi.FastAPI(
@@ -57,6 +54,7 @@ def make_app(models: ServedModels | Scorer, config: ServerConfig) -> fastapi.Fas
     )
     _add_routes(app, answers)
     _add_pages(app)
+    paths |= {route.path for route in app.routes if "{" not in route.path}
     _handle_failures(app)
     _describe(app)
     app.add_middleware(Guard, config=config, observe=meters.observe)

@@ -65,7 +65,7 @@ class Service:
 
     def __init__(self, models: ServedModels, representation: str | None = None):
         for lm in {models.texts, models.hypotheses}:
-            lm.score_tokens(["a"])
+            lm.score_tokens(["a"])  # raises, if it has no scores
         if representation is not None:
             models.texts.choose_comparison(representation)
         self._lm, self._models, self._representation = models.texts, models, representation
@@ -142,7 +142,7 @@ class Service:
         return Levels(scored, second, share=levels.share, best=levels.best)
 
 
-def words_of(lists: Iterable[OneList], keep_non_words: bool) -> list[str]:
+def distinct_hypotheses(lists: Iterable[OneList], keep_non_words: bool) -> list[str]:
     """The distinct hypotheses of lists, as `tta.rerank` reads them."""
     read = (plain_texts(nbest.hypotheses, keep_non_words)[0] for nbest in lists)
     return list(dict.fromkeys(text for texts in read for text in texts))
@@ -203,10 +203,15 @@ def check_dimensions(dimensions: int | None, vector: np.ndarray) -> None:
         raise InputError(f"dimensions: the model's vectors have {len(vector)}, and are not cut")
 
 
+# Comparing so many hypotheses with a word takes the time of scoring a word.
+_COMPARISONS_OF_WORD = 200
+
+
 def compared_size(lists: Sequence[OneList]) -> int:
     """What comparing the hypotheses of lists takes, as the size of texts: as words times n."""
     words = [sum(len(text.split()) + 1 for text in nbest.hypotheses) for nbest in lists]
-    return sum(len(nbest.hypotheses) * n for nbest, n in zip(lists, words, strict=True)) // 200
+    comparisons = sum(len(nbest.hypotheses) * n for nbest, n in zip(lists, words, strict=True))
+    return comparisons // _COMPARISONS_OF_WORD
 
 
 def check_texts(texts: Sequence[str], max_texts: int, max_characters: int) -> None:

@@ -1,6 +1,6 @@
 """NIST's CTM of the picks: a line `recording channel start duration word confidence` per word."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TextIO
 
 from rapidfuzz.distance import LCSseq
@@ -33,8 +33,8 @@ def check_times(chosen: Format, lists: Sequence[NBestList], path: str) -> None:
 
 def write_ctm(
     stream: TextIO, chosen: Format, decision: Decision, confidences: Confidences
-) -> Iterator[str]:
-    """Writes the words of the picks, in seconds, and yields a note on those without times.
+) -> list[str]:
+    """Writes the words of the picks, in seconds. Returns a note on those without times, if any.
 
     The results of a recording have its name. Records with one id are one recording if the times of
     each channel go on from record to record; else each list has its own name.
@@ -63,8 +63,9 @@ def write_ctm(
     for name, channel, start, end, word in sorted(rows, key=lambda r: (order[r[0]], *r[1:3])):
         place = f"{'_'.join(name.split())} {channel} {start:.3f} {end - start:.3f}"
         stream.write(f"{place} {word.word} {word.probability:.4f}\n")
-    if without:
-        yield f"words without times, not in the CTM: {len(without):,}, first {without[0]!r}"
+    if not without:
+        return []
+    return [f"words without times, not in the CTM: {len(without):,}, first {without[0]!r}"]
 
 
 def align(words: Sequence[str], timed: Sequence[TimedWord]) -> list[tuple[float, float] | None]:

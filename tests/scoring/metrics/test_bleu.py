@@ -118,7 +118,7 @@ def test_metrics_are_loaded_by_name():
     ]
     assert "tok:none" in load_metric("bleu", "none").signature
     assert "normalize:lower" in load_metric("wer", normalize="lower").signature
-    rule = "metric must be wer or cer or bleu or chrf or ter, not 'per'"
+    rule = f"metric must be {' or '.join(METRICS)}, not 'per'"
     with pytest.raises(InputError, match=rule):
         load_metric("per")
     with pytest.raises(InputError, match="is for metrics of speech, such as wer and cer, not bleu"):

@@ -11,7 +11,7 @@ import tta
 from tests.fake_model import FakeModel
 from tta.errors import InputError
 from tta.scoring.combining.weights import RerankWeights
-from tta.scoring.metrics.metric import load_metric
+from tta.scoring.metrics.metric import METRICS, load_metric
 from tta.scoring.reranking.config import RerankConfig
 from tta.scoring.reranking.rerank import rerank_files
 
@@ -303,7 +303,7 @@ def test_tuning_takes_a_metric():
         ),
         (
             lambda lm: tta.rerank(["a"], model=lm, metric="x"),
-            "metric must be wer or cer or bleu or chrf or ter, not 'x'",
+            f"metric must be {' or '.join(METRICS)}, not 'x'",
         ),
         (lambda lm: tta.rerank(["a"], model=[]), "model is an empty list; None is the built-in"),
         (lambda lm: tta.tune([["a"]], ["a", "b"], None, lm), "references has length 2, but lists"),
@@ -318,7 +318,7 @@ def test_tuning_takes_a_metric():
         ),
         (
             lambda lm: tta.tune([["a"]], ["a"], None, lm, metric="x"),
-            "metric must be wer or cer or bleu or chrf or ter, not 'x'",
+            f"metric must be {' or '.join(METRICS)}, not 'x'",
         ),
     ],
 )

@@ -118,7 +118,7 @@ def test_confidences_and_a_decision_of_max(tmp_path):
 )
 def test_flags_that_do_not_fit(values, models, rule):
     with pytest.raises(InputError, match=rule):
-        RescoreConfig(**values).levels(models)
+        RescoreConfig(**values).with_levels(models)
 
 
 def test_the_command_takes_the_flags(tmp_path):
