@@ -11,7 +11,7 @@ from pathlib import Path
 
 from absl import flags
 
-from benchmarks import ROOT, evaluation_data
+from benchmarks import ROOT, commit, evaluation_data
 from tta import cli
 from tta.data.text.files import open_output
 from tta.scoring.reranking.config import RerankConfig
@@ -42,7 +42,11 @@ def main():
 
 
 def measure(names, test, dev, settings):
-    """{"metric", "signatures", "rows": {row: [value, gain in percent, its interval or None]}}."""
+    """The figures of a set of lists.
+
+    {"metric", "commit", "lists", "dev lists", "signatures", "rows": {row: [value, gain in percent,
+    its interval or None]}, "differences": {"A minus B": [difference, low, high]}}.
+    """
     files = {}
     for part, prefix in ((test, ""), (dev, "dev_")):
         paths = [name and str(evaluation_data.path(name.format(part))) for name in names]
@@ -57,7 +61,21 @@ def measure(names, test, dev, settings):
         ]
         for row in report.test.evaluation.rows
     }
-    return {"metric": report.metric.name, "signatures": report.signatures, "rows": rows}
+    differences = {
+        f"{difference.first} minus {difference.second}": [
+            round(value, 4) for value in (difference.value, *difference.interval)
+        ]
+        for difference in report.test.evaluation.differences
+    }
+    return {
+        "metric": report.metric.name,
+        "commit": commit(),
+        "lists": report.test.num_lists,
+        "dev lists": report.dev.num_lists,
+        "signatures": report.signatures,
+        "rows": rows,
+        "differences": differences,
+    }
 
 
 if __name__ == "__main__":

@@ -74,4 +74,5 @@ def test_no_sentence_of_a_test_file_is_in_its_dev_file(tta_data, name):
         else:
             sentences.append({nbest.reference for nbest in read_nbest(path).lists})
     dev, test = sentences
-    assert len(dev) > 50 and not dev & test
+    assert len(dev) > 50
+    assert not dev & test
