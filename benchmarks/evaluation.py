@@ -8,12 +8,14 @@ prints more columns. Every set is written when it is measured; --sets measures s
 
 import json
 from pathlib import Path
+from typing import Any
 
 from absl import flags
 
 from benchmarks import ROOT, commit, evaluation_data
 from tta import cli
 from tta.data.text.files import open_output
+from tta.scoring.reports.table import Report
 from tta.scoring.reranking.config import RerankConfig
 from tta.scoring.reranking.rerank import rerank_files
 from tta.scoring.scorers.options import RerankOptions
@@ -52,7 +54,11 @@ def measure(names, test, dev, settings):
         paths = [name and str(evaluation_data.path(name.format(part))) for name in names]
         files |= dict(zip((f"{prefix}nbest_file", f"{prefix}reference_file"), paths, strict=True))
     config = RerankConfig(**files, **settings)
-    report = rerank_files(config, **RerankOptions().for_load())
+    return figures(rerank_files(config, **RerankOptions().for_load()))
+
+
+def figures(report: Report) -> dict[str, Any]:
+    """What the record keeps of a report; see `measure`."""
     rows = {
         row.name: [
             round(row.value, 4),
