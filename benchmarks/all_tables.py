@@ -104,7 +104,7 @@ def lists_table(records: Records) -> str:
         is_adapted = name == "adapted"
         measured = records.adaptation["ATIS"] if is_adapted else records.evaluation[name]
         values = measured["rows"]
-        reranked = values["adapted" if is_adapted else "reranked"]
+        reranked = values["atis reranked" if is_adapted else "reranked"]
         cells = [values["first pass"], values["no model"], reranked, values["oracle"]]
         low, high = reranked[2]
         gain = f"{reranked[1]:.1f} % [{low:.1f}, {high:.1f}]"
