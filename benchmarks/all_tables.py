@@ -77,8 +77,9 @@ class Records:
         return cls(**{n: json.loads((ROOT / f"docs/{n}.json").read_text("utf-8")) for n in names})
 
     def speed(self, row: str) -> str:
-        """The sentences that a model scores in a second."""
-        return f"{self.results['rate']['rows'][row]['sentences/s']:,.0f}"
+        """The sentences that a model scores in a second, on the default engine if it was timed."""
+        cells = self.results["rate"]["rows"][row]
+        return f"{cells.get('sentences/s') or cells['sentences/s, TensorFlow']:,.0f}"
 
 
 def markdown(heads: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:
@@ -98,7 +99,7 @@ LISTS = {
 
 
 def lists_table(records: Records) -> str:
-    """First pass, no model, reranked, oracle and gain of each set: README and comparison.md."""
+    """First pass, no model, reranked, oracle and gain of each set: README."""
     rows, metrics = [], {"WER": "WER %", "BLEU": "BLEU"}
     for name, title in LISTS.items():
         is_adapted = name == "adapted"
@@ -148,7 +149,6 @@ def commits(record: dict[str, Any], name: str) -> str:
 # Page -> its tables.
 TABLES: dict[str, dict[str, Callable[[Records], str]]] = {
     "README.md": {"lists": lists_table},
-    "docs/comparison.md": {"lists": lists_table},
     "docs/reranking.md": {"dev_size": dev_size_table},
     "docs/levels.md": {"levels": levels_table},
 }
