@@ -4,10 +4,11 @@
 
 The data is in $TTA_DATA. ATIS has no text of its own, so the references of its train lists are
 split by speaker: those of every fourth speaker's lists tune the weights, all others are the text.
-No reference of the lists that tune is in the text, unless two speakers said the same sentence;
-"without repeated sentences" leaves these out, and those of the test lists too. Arctic has lists to
-fine-tune on: its dev lists, clean and in noise, in one file. The weights are tuned on the held-out
-lists of each condition.
+No reference of the test lists is in the text or tunes; "without repeated sentences" leaves out of
+the text those of the lists that tune, too. The figures of ATIS are written as JSON.
+
+Arctic has lists to fine-tune on: its dev lists, clean and in noise, in one file. The weights are
+tuned on the held-out lists of each condition.
 """
 
 import json
@@ -17,7 +18,8 @@ from pathlib import Path
 
 from absl import flags
 
-from benchmarks import evaluation_data
+from benchmarks import ROOT, evaluation_data
+from benchmarks.evaluation import figures
 from tta import cli
 from tta.data.nbest.files import read_nbest, write_nbest
 from tta.data.text.files import open_output
@@ -32,6 +34,7 @@ PARTS = ("atis", "librispeech", "lists")
 
 FLAGS = flags.FLAGS
 flags.DEFINE_string("model", "small", "The model to adapt.")
+flags.DEFINE_string("output_file", str(ROOT / "docs/adaptation.json"), "Figures of ATIS.")
 flags.DEFINE_multi_enum("parts", None, PARTS, "What to measure. Default: all.")
 
 
@@ -51,7 +54,9 @@ def atis(work):
     tuning.write_text(json.dumps(dev))
     known = {one["output"] for one in [*dev, *json.loads(Path(test).read_text())]}
     config = RerankConfig(nbest_file=test, dev_nbest_file=str(tuning))
-    show("ATIS", config, adapted_to(work / "atis", text))
+    report = show("ATIS", config, adapted_to(work / "atis", text))
+    with open_output(FLAGS.output_file, overwrite=True) as stream:
+        stream.write(json.dumps({"ATIS": figures(report)}, indent=1) + "\n")
     fewer = adapted_to(work / "atis-fewer", [line for line in text if line not in known])
     show("ATIS, without repeated sentences", config, fewer)
     test, dev = data("nbest/asr_arctic/{}.clean.json", "test", "dev")
@@ -125,7 +130,9 @@ def show(title, config, folder):
     """Prints what run_rerank.py prints for the model, the adapted one, and both together."""
     from tta.scoring.reranking.rerank import rerank_files
 
-    print(f"## {title}\n\n{rerank_files(config, [FLAGS.model, folder])}\n", flush=True)
+    report = rerank_files(config, [FLAGS.model, folder])
+    print(f"## {title}\n\n{report}\n", flush=True)
+    return report
 
 
 if __name__ == "__main__":

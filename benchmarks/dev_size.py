@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks import commit
 from benchmarks.guess import SETS, load
 from tta.scoring.combining.decision import select
 from tta.scoring.combining.guess import guess
@@ -48,7 +49,8 @@ def main():
         print(align(table({name: record[name]}), ["left", *["right"] * 9]), flush=True)
     print("\n" + align(table(record), ["left", *["right"] * 9]))
     if arguments.output_file is not None:
-        arguments.output_file.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        written = {name: {"commit": commit(), **found} for name, found in record.items()}
+        arguments.output_file.write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
     if arguments.picture is not None:
         draw(record, arguments.picture)
 

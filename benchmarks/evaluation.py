@@ -8,12 +8,14 @@ prints more columns. Every set is written when it is measured; --sets measures s
 
 import json
 from pathlib import Path
+from typing import Any
 
 from absl import flags
 
-from benchmarks import ROOT, evaluation_data
+from benchmarks import ROOT, commit, evaluation_data
 from tta import cli
 from tta.data.text.files import open_output
+from tta.scoring.reports.table import Report
 from tta.scoring.reranking.config import RerankConfig
 from tta.scoring.reranking.rerank import rerank_files
 from tta.scoring.scorers.options import RerankOptions
@@ -42,13 +44,21 @@ def main():
 
 
 def measure(names, test, dev, settings):
-    """{"metric", "signatures", "rows": {row: [value, gain in percent, its interval or None]}}."""
+    """The figures of a set of lists.
+
+    {"metric", "commit", "lists", "dev lists", "signatures", "rows": {row: [value, gain in percent,
+    its interval or None]}, "differences": {"A minus B": [difference, low, high]}}.
+    """
     files = {}
     for part, prefix in ((test, ""), (dev, "dev_")):
         paths = [name and str(evaluation_data.path(name.format(part))) for name in names]
         files |= dict(zip((f"{prefix}nbest_file", f"{prefix}reference_file"), paths, strict=True))
     config = RerankConfig(**files, **settings)
-    report = rerank_files(config, **RerankOptions().for_load())
+    return figures(rerank_files(config, **RerankOptions().for_load()))
+
+
+def figures(report: Report) -> dict[str, Any]:
+    """What the record keeps of a report; see `measure`."""
     rows = {
         row.name: [
             round(row.value, 4),
@@ -57,7 +67,21 @@ def measure(names, test, dev, settings):
         ]
         for row in report.test.evaluation.rows
     }
-    return {"metric": report.metric.name, "signatures": report.signatures, "rows": rows}
+    differences = {
+        f"{difference.first} minus {difference.second}": [
+            round(value, 4) for value in (difference.value, *difference.interval)
+        ]
+        for difference in report.test.evaluation.differences
+    }
+    return {
+        "metric": report.metric.name,
+        "commit": commit(),
+        "lists": report.test.num_lists,
+        "dev lists": report.dev.num_lists,
+        "signatures": report.signatures,
+        "rows": rows,
+        "differences": differences,
+    }
 
 
 if __name__ == "__main__":

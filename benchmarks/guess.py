@@ -23,12 +23,14 @@ from tta.data.nbest.files import read_nbest
 from tta.scoring.combining import guess as guessing
 from tta.scoring.combining.decision import select
 from tta.scoring.combining.part import Part
+from tta.scoring.combining.problem import Problem
 from tta.scoring.combining.scored_lists import ScoredLists, score_texts
 from tta.scoring.combining.tuning import tune
 from tta.scoring.combining.weights import FIRST_PASS, FixedWeights
 from tta.scoring.metrics.metric import load_metric
 from tta.scoring.metrics.significance import relative_gain
 from tta.scoring.reports.table import align
+from tta.scoring.reranking.comparing import copied_features
 from tta.scoring.scorers.options import RerankOptions
 from tta.scoring.scorers.scorer import Scorer
 
@@ -87,7 +89,10 @@ def main():
 def load(
     name: str, folder: Path, model: str | None = None, make: Callable[[], Scorer] | None = None
 ) -> Part:
-    """The lists of a file, with the scores of a model, which `make` loads, and the losses."""
+    """The lists of a file, with the scores of a model, which `make` loads, and the losses.
+
+    As in `tta rerank`, features that copy another column are left out.
+    """
     path = evaluation_data.path(name)
     reference_file = None
     if path.suffix == ".nbest":
@@ -95,6 +100,9 @@ def load(
     file = read_nbest(path, reference_file=reference_file)
     metric = load_metric("bleu", "none") if file.format == "moses" else load_metric("wer")
     part = Part.build(file.lists, str(path)).compared(metric)
+    copies = copied_features(Problem((part,)))
+    features = {name: column for name, column in part.lists.features.items() if name not in copies}
+    part = replace(part, lists=replace(part.lists, features=features))
     prefix = f"{Path(model).name}." if model else ""
     kept = folder / f"{prefix}{path.parent.name}.{path.name}.scores.json"
     if not kept.exists():

@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 
 import tta
+from benchmarks import commit
 from benchmarks.confidence import Words, area
 from benchmarks.guess import SETS, load
 from tta.scoring.combining.decision import decide
@@ -112,7 +113,11 @@ def measure(name, folder, loaded):
     }
     metric, count = whole[FIRST][1].statistics.metric, len(whole[FIRST][1].nbest)
     levels = tta.Levels(*(Known(model, *parts) for model, parts in whole.items()))
-    record = {"metric": metric.name, "hypotheses": len(whole[FIRST][1].texts) / count}
+    record = {
+        "metric": metric.name,
+        "commit": commit(),
+        "hypotheses": len(whole[FIRST][1].texts) / count,
+    }
     tuned = {}
     for way, start in (("tuned", 0), ("guessed", 1)):
         systems = {model: parts[start:] for model, parts in whole.items()}

@@ -58,6 +58,7 @@ def draw(record, evaluation, folder):
         for name, figure in {
             "wer": error_rates(evaluation),
             "time": times(record["runtime"]),
+            "time_gpu": times(record["runtime_layers"]),
             "architecture": architecture(),
         }.items():
             paths.append(folder / f"{name}.svg")
@@ -111,6 +112,7 @@ def times(table):
                 for row, cells in table["rows"].items()
             }
             for model in MODELS
+            if all(f"{task}: {model}, ms" in cells for cells in table["rows"].values())
         }
         draw_by_words(axes, curves, "ms", title)
     return figure

@@ -94,11 +94,11 @@ def draw_by_words(axes, curves, ylabel, title=""):
 
     Args:
         axes: the `Axes` of matplotlib to draw on.
-        curves: {label: {number of words: milliseconds}}, three curves.
+        curves: {label: {number of words: milliseconds}}, at most three curves.
         ylabel, title: labels of the plot.
     """
     lengths = sorted(set().union(*curves.values()))
-    for (label, times), marker in zip(curves.items(), "os^", strict=True):
+    for (label, times), marker in zip(curves.items(), "os^", strict=False):
         axes.plot(list(times), list(times.values()), marker=marker, label=label)
     axes.set(title=title, xscale="log", yscale="log", xlabel="words", ylabel=ylabel)
     shown = [n for n in lengths if n != 100]  # its label would overlap that of 120

@@ -20,6 +20,7 @@ without constant predictions, but not the training before it, of which there is 
 
 import numpy as np
 from absl import app, flags
+from scipy import stats
 
 from benchmarks import ROOT
 from benchmarks.glue import CONTROL, MEAN, NOTE, constant_mark, mean_of, read_results
@@ -200,7 +201,7 @@ def difference_table(results):
         for task in CLAIMED:
             values = [float(paper[task]) for paper in papers if paper]
             cells.append(f"{values[0] - values[1]:.1f}" if values[1:] else NONE)
-        cells += [difference(task, results[task], *models_of(pair)) for task in CLAIMED]
+        cells += [difference(results[task], *models_of(pair)) for task in CLAIMED]
         lines.append(f"| {name} | {' | '.join(cells)} |")
     return lines
 
@@ -211,30 +212,20 @@ def models_of(pair):
     return next((first, second) for first, second in models if first and second)
 
 
-def difference(task, models, first, second):
-    """First minus second model of a task and half of the 95 % interval, as `1.5 ± 7.1`."""
-    one, other = models[first], models[second]
-    runs = (variance_of_runs(task, models, name) for name in (first, second))
-    error = np.hypot(one["errors"][second], sum(runs) ** 0.5)
-    value = round(mean_of(one) - mean_of(other), 1) + 0.0  # no -0.0
-    return f"{value:.1f} ± {1.96 * error:.1f}"
+def difference(models, first, second):
+    """First minus second model of a task and half of the 95 % interval, as `1.5 ± 7.1`.
 
-
-def variance_of_runs(task, models, name):
-    """The variance of a model's mean over its runs of a task.
-
-    The variance between runs is pooled over DIFFERENCES, but for models of which some runs end with
-    constant predictions: they have their own.
+    Welch's: each model has the variance of its own runs, beside the error over the examples.
     """
-
-    def is_steady(name):
-        return not constant_mark(task, name, models)
-
-    compared = {model for pair in DIFFERENCES.values() for model in models_of(pair)}
-    pooled = [one for one in compared if one in models and is_steady(one)]
-    values = [models[one]["values"] for one in (pooled if is_steady(name) else [name])]
-    squares = sum(np.var(one) * len(one) for one in values)
-    return squares / sum(len(one) - 1 for one in values) / len(models[name]["values"])
+    one, other = models[first], models[second]
+    values = [one["values"], other["values"]]
+    of_examples = one["errors"][second] ** 2
+    of_runs = [np.var(runs, ddof=1) / len(runs) for runs in values]
+    variance = of_examples + sum(of_runs)
+    uncertain = sum(v**2 / (len(runs) - 1) for v, runs in zip(of_runs, values, strict=True))
+    freedom = variance**2 / uncertain if uncertain else np.inf
+    value = round(mean_of(one) - mean_of(other), 1) + 0.0  # no -0.0
+    return f"{value:.1f} ± {stats.t.ppf(0.975, freedom) * variance**0.5:.1f}"
 
 
 def table_4(root=ROOT):

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from absl import flags
 
-from benchmarks import ROOT, evaluation_data
+from benchmarks import ROOT, commit, evaluation_data
 from tta.data.text.files import open_output
 from tta.data.text.lines import iter_lines
 from tta.errors import InputError
@@ -254,6 +254,7 @@ class Table:
         rows: {row: {column: number}} in display order; filled during the measurement.
         marks: {row: {column: str}}, what is shown after a number, such as "†".
         command: the command that measured the table.
+        commit: the commit of the code that measured it.
     """
 
     name: str
@@ -270,6 +271,7 @@ class Table:
     rows: dict = field(default_factory=dict)
     marks: dict = field(default_factory=dict)
     command: str = ""
+    commit: str = ""
 
     def set(self, row, column, value, mark=""):
         """Fills a cell."""
@@ -378,6 +380,7 @@ class Table:
         # Paths depend on the machine; all other flags affect the numbers.
         given = [a for a in sys.argv[1:] if not a.startswith(("--data_dir", "--output_dir"))]
         self.command = " ".join(["python", "-m", ".".join(script.parts), *given])
+        self.commit = commit()
         self._write()
 
     def _write(self):

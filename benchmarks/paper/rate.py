@@ -1,6 +1,8 @@
 """Sentences per second of each model, scoring LibriSpeech dev-clean, interleaved in one process.
 
 python -m benchmarks.paper.rate
+
+Every speed on the pages is of this workload: on the default engine, and beside it on TensorFlow.
 """
 
 import os
@@ -10,7 +12,7 @@ from tta import cli
 
 SENTENCES, ROUNDS, SLOW_ROUNDS = 200, 5, 2
 SLOW = ("biLM", "BERT")  # one pass per token
-COLUMN = "sentences/s"
+COLUMN, TENSORFLOW = "sentences/s", "sentences/s, TensorFlow"
 
 
 def main():
@@ -20,23 +22,28 @@ def main():
     sentences = common.transcripts()[:SENTENCES]
     entries = common.asked(common.SCORERS)
     here = [entry for entry in entries if not entry.missing]
-    models = {entry.name: tta.load(entry.model, **entry.load_options) for entry in here}
+    models = {
+        (entry.name, column): tta.load(entry.model, **options, **entry.load_options)
+        for entry in here
+        for column, options in ((COLUMN, {}), (TENSORFLOW, {"engine": "tensorflow"}))
+        if not (options and entry.model.startswith("kenlm:"))
+    }
     times = interleave(
         [
             Case(
-                name,
+                case,
                 lambda lm=lm: lm.score(sentences),
-                rounds=SLOW_ROUNDS if name in SLOW else None,
+                rounds=SLOW_ROUNDS if case[0] in SLOW else None,
                 warm_up=lambda lm=lm: lm.score(sentences[:4]),
             )
-            for name, lm in models.items()
+            for case, lm in models.items()
         ],
         ROUNDS,
     )
     table = common.Table(
         "rate",
         "Speed: sentences scored per second",
-        [COLUMN],
+        [COLUMN, TENSORFLOW],
         {},
         rows={entry.name: {} for entry in entries},
         conditions=[
@@ -46,9 +53,10 @@ def main():
             "one pass per token). Other load affects the speeds; compare the ratios",
         ],
     )
-    for name, one in times.items():
-        table.set(name, COLUMN, len(sentences) / one.median)
-    table.note_models(entries, {name: lm.signature for name, lm in models.items()})
+    for (name, column), measured in times.items():
+        table.set(name, column, len(sentences) / measured.median)
+    signatures = {name: lm.signature for (name, column), lm in models.items() if column == COLUMN}
+    table.note_models(entries, signatures)
     table.save()
 
 

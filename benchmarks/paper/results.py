@@ -35,9 +35,10 @@ TABLES = {  # each with the module that measures it
 INTRODUCTION = """# Results
 
 The tables of [the paper](https://aclanthology.org/2020.acl-main.76/), with the results measured
-here beside the paper's columns. `benchmarks/paper/run_all.sh` measures all tables and writes this
-page; the command above a table measures that table. [results.json](results.json) adds signatures,
-trainings, Spearman's rho, and the differences between rows with their 95 % intervals.
+here beside the paper's columns. `benchmarks/paper/run_all.sh` measures all but figure 6, which
+needs a GPU, and writes this page; the command above a table measures that table.
+[results.json](results.json) adds signatures, trainings, Spearman's rho, and the differences between
+rows with their 95 % intervals.
 
 The paper's models have 3 layers of size 512 and saw 64 million sentences or more. Ours have a
 quarter to a third of the parameters, except cloze base, which has as many, and all saw less text:
@@ -49,14 +50,36 @@ quarter to a third of the parameters, except cloze base, which has as many, and 
 - The n-gram model is a 5-gram of the same text (`benchmarks/paper/train_ngram.py`).
 - `--limit` measures a sample of each file. A note stands below the first table that it is about.
 - GloVe: vectors of 50 numbers; the paper's are those of the STS site.
-- Only in results.json: speed, memory, figure 6; rows in bfloat16, of two models, "uniLM, eos" and
+- Only in results.json: memory; rows in bfloat16, of two models, "token/whitened",
+  "uniLM, eos" and
   "not standardized"; LibriSpeech's lists and uniSANLM
   ([record](experiments/reranking.md#rows-that-say-little)).
 """
+# Rows whose rules and constants were chosen on STS-B dev, and the mark of their figures there.
+CHOSEN, CHOSEN_MARK = re.compile(r", (joint|aligned)$|^T-TA, contrast"), "\u00b6"
+# Table -> what of the paper's table is not measured here, and why.
+NOT_MEASURED = {
+    "table1": "BERT, with and without masks: the paper's BERT is not published, and no BERT that "
+    "is was at hand (`--bert` takes one); dev-clean, dev-other, and the lists of Shin et al. "
+    "(2019): not published; biSANLM: not trained",
+    "table2": "BERT: as in table 1; Fr-En: there are no such lists",
+    "table3": "BERT, with and without masks: as in table 1; word2vec: no vectors of the paper's "
+    "text (`--word2vec` takes some); uniLM, [EOS]: in results.json only",
+    "table7": "BERT: as in table 1",
+}
 NEEDS_GPU = ("runtime_layers",)  # run_all.sh does not measure it
 # docs/comparison.md has the speeds.
 NOT_SHOWN = ("runtime_layers", "rate", "memory")
-FIGURE = "![Runtime against the number of words](pictures/time.svg)\n"
+FIGURE = """![Runtime against the number of words](pictures/time.svg)
+
+## Figure 6: runtime on a GPU
+
+    {command}
+
+{conditions}
+
+![Runtime on a GPU against the number of words](pictures/time_gpu.svg)
+"""
 
 BEGIN, END = "<!-- written by benchmarks/paper/results.py: begin -->", "<!-- end -->"
 
@@ -65,8 +88,9 @@ SIDE_BY_SIDE = (
     ("Arctic clean, WER %", "table1", "Arctic clean", False, 2),
     ("Arctic 5 dB, WER %", "table1", "Arctic snr5", False, 2),
     ("IWSLT'14 de-en, BLEU", "table2", "IWSLT'14 de-en", False, 2),
-    ("STS-B dev, r x 100", "table3", "dev", True, 2),
+    ("STS-B test, r x 100", "table3", "test", True, 2),
     ("sentences/s", "rate", "sentences/s", False, 0),
+    ("the same, TensorFlow", "rate", "sentences/s, TensorFlow", False, 0),
 )
 # Its rows: (name there, name in the tables of scores, name in those of vectors)
 MODELS = (
@@ -99,7 +123,7 @@ IN_RECORD = (
     ),
     re.compile(
         r"uniSANLM|, max$|bfloat16$|not standardized| \+ |, eos$"
-        r"|^(cloze|T-TA, contrast).*, embed$"
+        r"|token/whitened$|^(cloze|T-TA, contrast).*, embed$"
     ),
 )
 
@@ -139,16 +163,21 @@ def results(tables):
         elif name == "runtime":  # the picture has the rows
             notes = [f"- {line}" for line in table.conditions]
             head = [f"## {table.title}", "", f"    {table.command}", ""]
-            parts += ["\n".join([*head, *notes, ""]), FIGURE]
+            gpu = tables["runtime_layers"]
+            conditions = "\n".join(f"- {line}" for line in gpu.conditions) if gpu else ""
+            command = gpu.command if gpu else ""
+            figure = FIGURE.format(command=command, conditions=conditions)
+            parts += ["\n".join([*head, *notes, ""]), figure]
         else:
-            parts.append(without(table, *IN_RECORD).markdown())
+            lines = without(table, *IN_RECORD).markdown()
+            parts.append(f"{lines}- Not measured here: {NOT_MEASURED[name]}\n")
     return _once("\n".join(parts))
 
 
 def joined(sts, sick):
     """Tables 3 and 4, whose rows are the same, as one `Table`."""
-    names = {(sts.name, "dev"): "STS-B dev", (sts.name, "test"): "STS-B test"}
-    names[sick.name, "test"] = "SICK test"
+    names = {(sts.name, "test"): "STS-B test", (sick.name, "test"): "SICK test"}
+    names[sts.name, "dev"] = "STS-B dev"
     both = replace(sts, title="Tables 3 and 4: sentence similarity, Pearson x 100")
     both.columns = list(names.values())
     both.compared = {name: name for name in both.columns}
@@ -157,7 +186,14 @@ def joined(sts, sick):
         for table in (sts, sick):
             for row, values in getattr(table, part).items():
                 cells[row] |= {names[table.name, column]: v for column, v in values.items()}
-        setattr(both, part, cells)
+        in_order = {
+            row: {column: values[column] for column in both.columns if column in values}
+            for row, values in cells.items()
+        }
+        setattr(both, part, in_order)
+    for row, marks in both.marks.items():
+        if "STS-B dev" in marks and CHOSEN.search(row):
+            marks["STS-B dev"] = CHOSEN_MARK
     return both
 
 

@@ -21,8 +21,10 @@ from tta.scoring.similarity.config import StsConfig
 from tta.scoring.similarity.sts import compare_files, vectors_name
 
 CONDITION = (
-    "Cosine of mean vectors, without training on gold scores, as in the paper. Unlike the paper's, "
-    "our last outputs are standardized (mean 0, deviation 1 in each dimension). "
+    "Cosine of mean vectors, as in the paper; its rows and ours train on no gold scores. But what "
+    "the other kinds of vectors compute, and with which constants, was chosen on STS-B dev and "
+    "SICK train: their figures marked \u00b6 are of the set that they were chosen on. Unlike the "
+    "paper's, our last outputs are standardized (mean 0, deviation 1 in each dimension). "
     '`similarity-small` ("T-TA, contrast") was also trained to match the two halves of a sentence '
     "([record](experiments/training.md#with-and-without-contrast))"
 )

@@ -75,7 +75,9 @@ def main():
         for column, value in zip(TEST, perplexities(*lm.score_with_counts(tests)), strict=True):
             table.set(entry.name, column, value)
         if table1 and "Arctic clean" in table1.rows.get(entry.name, {}):
-            table.set(entry.name, WER, table1.rows[entry.name]["Arctic clean"])
+            mark = table1.marks.get(entry.name, {}).get("Arctic clean", "")
+            mark = common.EARLIER if common.EARLIER in mark else ""
+            table.set(entry.name, WER, table1.rows[entry.name]["Arctic clean"], mark)
     table.note_models(entries, signatures)
     table.save()
 

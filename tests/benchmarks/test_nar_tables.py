@@ -1,25 +1,21 @@
 """benchmarks/nar/tables.py: the paper's numbers and the measured ones, each in its place."""
 
-import numpy as np
 import pytest
+from scipy import stats
 
-from benchmarks.glue import ALL_CONSTANT, CONTROL, NOTE, read_results
+from benchmarks.glue import ALL_CONSTANT, NOTE, read_results
 from benchmarks.nar import tables
 
 pytestmark = pytest.mark.tensorflow
 
 
-def measured(**models):
-    return {name: {"values": values, "errors": {}} for name, values in models.items()}
-
-
-def test_runs_that_end_with_constants_widen_their_own_interval_alone(monkeypatch):
-    steady, other, failing = [50.0, 52.0], [40.0, 42.0], [0.0, 54.0, 0.0]
-    a, *others = [({name: (None, name, None)}, name) for name in "abc"]
-    monkeypatch.setattr(tables, "DIFFERENCES", {str(other): (a, other) for other in others})
-    models = measured(a=steady, b=other, c=failing) | {CONTROL: {"values": [0.0]}}
-    variances = [tables.variance_of_runs("stsb", models, name) for name in "abc"]
-    np.testing.assert_allclose(variances, [2 / 2, 2 / 2, np.var(failing, ddof=1) / 3])
+def test_the_interval_of_a_difference_is_welch_s():
+    runs = {"a": [50.0, 52.0, 51.0], "b": [0.0, 54.0, 3.0]}
+    models = {name: {"values": values, "errors": {"b": 0.0}} for name, values in runs.items()}
+    low, high = stats.ttest_ind(*runs.values(), equal_var=False).confidence_interval()
+    assert tables.difference(models, "a", "b") == f"32.0 \u00b1 {(high - low) / 2:.1f}"
+    models["a"]["errors"]["b"] = 1e6  # the examples alone
+    assert tables.difference(models, "a", "b") == "32.0 \u00b1 1959964.0"
 
 
 def test_the_pages_have_the_tables_of_the_files():
