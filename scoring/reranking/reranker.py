@@ -111,7 +111,9 @@ class Reranker:
         fixed = self._fix_features(problem, copies)
         scored = score(problem, self.models, fixed, self.progress)
         chosen = weigh(scored, fixed, self.weights)
+        scored = scored.looked_again(chosen.weights, self.progress)
         knowledge = add_knowledge(scored, chosen.weights, self.phrases, self._score_candidates)
+        knowledge = knowledge.looked_again(scored.mixed, self.progress)
         decision = decide(knowledge.part.lists, knowledge.weights)
         notes = [
             *lists.notes,
