@@ -117,7 +117,7 @@ def load(
 
     Returns:
         A `Scorer`; for a directory, a `tta.scoring.scorers.text_model.TextModel`; in the precision
-        mixed, a `tta.scoring.scorers.mixed.MixedModel`.
+        mixed, a `tta.scoring.scorers.inference.mixed.MixedModel`.
 
     Raises:
         tta.errors.InputError: there is no such model, one of its files is missing or malformed, or

@@ -31,7 +31,7 @@ from tta.scoring.combining.scored_lists import (
     score_texts,
 )
 from tta.scoring.combining.weights import RerankWeights
-from tta.scoring.scorers.mixed import MixedModel
+from tta.scoring.scorers.inference.mixed import MixedModel
 
 # The deviation of the difference between int8 and float32 within a list: natural log, of a text of
 # one token. It grows with the root of the number of tokens, as if each had an error of its own.

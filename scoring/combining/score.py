@@ -15,8 +15,8 @@ from tta.scoring.combining.scored_lists import score_texts
 from tta.scoring.combining.systems import WeightChoice
 from tta.scoring.combining.weights import FixedWeights, RerankWeights
 from tta.scoring.notes import Note, NoteKind
+from tta.scoring.scorers.inference.mixed import MixedModel, in_float32, in_int8
 from tta.scoring.scorers.inference.reading import language_notes, unread_notes
-from tta.scoring.scorers.mixed import MixedModel, in_float32, in_int8
 from tta.scoring.scorers.options import RerankOptions, options_of
 from tta.scoring.scorers.scorer import Scorer, unknown_note
 
@@ -146,9 +146,9 @@ def _score_mixed(problem: Problem, lm: MixedModel, progress: bool) -> Problem:
         if part is problem.dev:
             return part.scored(score_texts(lm.exact, part.texts, progress))
         part = part.scored(score_texts(lm.rounded, part.texts, progress))
-        column, *others = part.lists.models
-        columns = mark_as_int8(column), *others
-        return replace(part, lists=replace(part.lists, models=columns))
+        columns = list(part.lists.models)
+        columns[0] = mark_as_int8(columns[0])
+        return replace(part, lists=replace(part.lists, models=tuple(columns)))
 
     return problem.map(scored)
 

@@ -12,7 +12,7 @@ from tta.scoring.notes import Note
 from tta.scoring.phrases.candidates import with_candidates
 from tta.scoring.phrases.phrases import Phrases
 from tta.scoring.phrases.weight import WeighedPhrases, phrase_notes, weigh_phrases
-from tta.scoring.scorers.mixed import MixedModel
+from tta.scoring.scorers.inference.mixed import MixedModel
 from tta.scoring.scorers.scorer import Scorer
 
 

@@ -12,7 +12,7 @@ from tta.scoring.notes import Note, in_order
 from tta.scoring.reports.table import signatures
 from tta.scoring.reranking.knowledge import Knowledge
 from tta.scoring.reranking.weighing import ChosenWeights
-from tta.scoring.scorers.mixed import in_float32
+from tta.scoring.scorers.inference.mixed import in_float32
 from tta.scoring.scorers.scorer import Scorer
 from tta.scoring.words.confidence import ConfidenceWeights, WordConfidence, fit_on
 from tta.scoring.words.judge import JudgedWords, judge_words

@@ -13,7 +13,7 @@ from tta.modeling.formats.hub import PREFIX
 from tta.modeling.formats.trained_models import find_directory
 from tta.registry import Registry
 from tta.scoring.engines.options import FOR_LISTS
-from tta.scoring.scorers.mixed import MixedModel
+from tta.scoring.scorers.inference.mixed import MixedModel
 from tta.scoring.scorers.options import DEFAULTS, ScoreOptions
 from tta.scoring.scorers.scorer import Scorer
 

@@ -7,7 +7,7 @@ from typing import Any
 import tta
 from tta.choices import MIXED
 from tta.scoring.combining.levels import Levels
-from tta.scoring.scorers.mixed import MixedModel, in_float32, in_int8
+from tta.scoring.scorers.inference.mixed import MixedModel, in_float32, in_int8
 from tta.scoring.scorers.options import options_of
 from tta.scoring.scorers.scorer import Scorer
 
@@ -60,5 +60,5 @@ def load_models(model: Any, list_normalizer: str, options: Mapping[str, Any]) ->
         first = MixedModel(first.rounded, texts)
     if not isinstance(model, Levels):
         return ServedModels(texts, first)
-    levels = in_int8(first), *map(in_float32, second)
-    return ServedModels(texts, Levels(*levels, share=model.share, best=model.best))
+    levels = Levels(in_int8(first), *map(in_float32, second), share=model.share, best=model.best)
+    return ServedModels(texts, levels)

@@ -14,7 +14,7 @@ from tta.scoring.combining.weights import RerankWeights
 from tta.scoring.reranking.reranked import RerankedList
 from tta.scoring.reranking.reranker import Reranker
 from tta.scoring.scorers.inference.cache import CachedScorer, MemoryStore
-from tta.scoring.scorers.mixed import MixedModel, in_float32
+from tta.scoring.scorers.inference.mixed import MixedModel, in_float32
 from tta.scoring.scorers.pooling import of_length_1
 from tta.scoring.scorers.scorer import Scorer, TokenScores
 from tta.scoring.server.forms import ListRequest, OneList, Weights
