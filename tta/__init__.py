@@ -96,7 +96,8 @@ def load(
             overlapping windows; "refuse" raises an InputError.
         batch_tokens: tokens in one batch, padding included; None is the model's own choice.
         precision: of matrix products: "float32", or "bfloat16" (TensorFlow) or "int8"
-            (onnxruntime), which round scores.
+            (onnxruntime), which round scores. "mixed" is for reranking lists: "int8" for all
+            hypotheses, "float32" for those that can still win.
         engine: what runs the model: "tensorflow"; "onnxruntime", which starts sooner; "auto" is
             onnxruntime if it runs the model and there is no GPU. `lm.model` loads TensorFlow.
         device: where onnxruntime computes, with a build of it for that; None is the CPU.
@@ -115,7 +116,8 @@ def load(
             again. It is SQLite, and is made if it is not there. `lm.model` needs None.
 
     Returns:
-        A `Scorer`; for a directory, a `tta.scoring.scorers.text_model.TextModel`.
+        A `Scorer`; for a directory, a `tta.scoring.scorers.text_model.TextModel`; in the precision
+        mixed, a `tta.scoring.scorers.inference.mixed.MixedModel`.
 
     Raises:
         tta.errors.InputError: there is no such model, one of its files is missing or malformed, or

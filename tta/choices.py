@@ -27,7 +27,9 @@ Normalizer = Literal["auto", "exact", "learned"]
 DTYPE_POLICIES = {"float32": "float32", "bfloat16": "mixed_bfloat16"}
 PRECISIONS = tuple(DTYPE_POLICIES)
 # int8: weights and inputs of products are rounded to 8 bits. Only onnxruntime has it.
-Precision = Literal["float32", "bfloat16", "int8"]
+# mixed: int8 and float32, for reranking alone.
+MIXED = "mixed"
+Precision = Literal["float32", "bfloat16", "int8", "mixed"]
 SCORING_PRECISIONS = get_args(Precision)
 
 # What runs a neural model; auto chooses (docs/scoring.md).

@@ -11,11 +11,13 @@ L lists, N hypotheses in the longest list.
 import itertools
 import os
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from tta.data.nbest.lists import NBestList
 from tta.errors import InputError
 from tta.scoring.combining.decision import decide, posteriors_of
 from tta.scoring.combining.scored_lists import (
@@ -93,15 +95,24 @@ def rescore(
     `weights` are those of the first level.
     """
     scored = levels.chosen(posteriors_of(decide(lists, weights)), lists.present)
+    texts_to_score = with_equal_texts(lists.nbest, scored)
+    rescored = Rescored(lists.models[0], weights, scored, levels.rule)
+    column = estimated(lists, rescored, score_texts(lm, texts_to_score, progress))
+    return replace(lists, models=(column,))
+
+
+def with_equal_texts(nbest: Sequence[NBestList], chosen: np.ndarray) -> list[str]:
+    """The distinct texts of chosen hypotheses, list by list. Hypotheses with these texts join them.
+
+    `chosen` is [L, N] bool, and is changed.
+    """
     texts_to_score: list[str] = []
-    for row, nbest_list in zip(scored, lists.nbest, strict=True):
+    for row, nbest_list in zip(chosen, nbest, strict=True):
         texts = [h.text for h in nbest_list.hypotheses]
         same = dict.fromkeys(itertools.compress(texts, row))
         row[: len(texts)] = [text in same for text in texts]
         texts_to_score += same
-    rescored = Rescored(lists.models[0], weights, scored, levels.rule)
-    column = estimated(lists, rescored, score_texts(lm, texts_to_score, progress))
-    return replace(lists, models=(column,))
+    return texts_to_score
 
 
 def estimated(lists: ScoredLists, rescored: Rescored, token_scores: TokenScores) -> ModelScores:

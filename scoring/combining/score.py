@@ -8,11 +8,14 @@ from typing import Any
 import tta
 from tta.errors import InputError
 from tta.scoring.combining.levels import Levels, rescore
+from tta.scoring.combining.mixed import look_again, mark_as_int8
+from tta.scoring.combining.part import Part
 from tta.scoring.combining.problem import Problem
 from tta.scoring.combining.scored_lists import score_texts
 from tta.scoring.combining.systems import WeightChoice
 from tta.scoring.combining.weights import FixedWeights, RerankWeights
 from tta.scoring.notes import Note, NoteKind
+from tta.scoring.scorers.inference.mixed import MixedModel, in_float32, in_int8
 from tta.scoring.scorers.inference.reading import language_notes, unread_notes
 from tta.scoring.scorers.options import RerankOptions, options_of
 from tta.scoring.scorers.scorer import Scorer, unknown_note
@@ -70,12 +73,14 @@ class ScoredProblem:
         first_level: of two levels, the record of the first one; else None.
         lm: the first model, which is still loaded, because its token scores colour pages and judge
             words. Of two levels, it is the second model. None without a model.
+        mixed: {number of the column: model}, the models in mixed precision, still loaded.
     """
 
     problem: Problem
     models: tuple[ModelRecord, ...] = ()
     first_level: ModelRecord | None = None
     lm: Scorer | None = None
+    mixed: Mapping[int, MixedModel] = field(default_factory=dict)
 
     @property
     def names(self) -> list[str]:
@@ -88,6 +93,13 @@ class ScoredProblem:
                 name = f"{model.name} ({number})"
             distinct.append(name)
         return distinct
+
+    def looked_again(self, weights: RerankWeights, progress: bool = False) -> "ScoredProblem":
+        """The same, with scores in float32 of what can still win in the lists to rerank."""
+        *before, test = self.problem.parts
+        lists = look_again(test.lists, weights, self.mixed, progress)
+        problem = replace(self.problem, parts=(*before, replace(test, lists=lists)))
+        return replace(self, problem=problem)
 
     @property
     def records(self) -> list[ModelRecord]:
@@ -110,23 +122,45 @@ def score(
     """
     if models.levels is not None:
         return _score_in_levels(problem, models, models.levels, fixed or FixedWeights(), progress)
-    records, lm = [], None
-    for model in reversed(models.models):  # the first model is loaded last, and stays
+    records, lm, in_two_precisions = [], None, {}
+    # The first model is loaded last, and stays.
+    for number, model in reversed([*enumerate(models.models)]):
         if lm is not None:
             lm = None
             gc.collect()  # a compiled function and its model refer to each other
         lm = models.load(model)
         records.insert(0, record(lm, problem))
-        scores = score_texts(lm, problem.texts, progress)
-        problem = problem.map(lambda part, scores=scores: part.scored(scores))
-    return ScoredProblem(problem, tuple(records), lm=lm)
+        if isinstance(lm, MixedModel):
+            in_two_precisions[number] = lm
+            problem = _score_mixed(problem, lm, progress)
+        else:
+            scores = score_texts(lm, problem.texts, progress)
+            problem = problem.map(lambda part, scores=scores: part.scored(scores))
+    return ScoredProblem(problem, tuple(records), lm=lm, mixed=in_two_precisions)
+
+
+def _score_mixed(problem: Problem, lm: MixedModel, progress: bool) -> Problem:
+    """Scores the lists that weights are tuned on in float32, and all others in int8 so far."""
+
+    def scored(part: Part) -> Part:
+        if part is problem.dev:
+            return part.scored(score_texts(lm.exact, part.texts, progress))
+        part = part.scored(score_texts(lm.rounded, part.texts, progress))
+        columns = list(part.lists.models)
+        columns[0] = mark_as_int8(columns[0])
+        return replace(part, lists=replace(part.lists, models=tuple(columns)))
+
+    return problem.map(scored)
 
 
 def _score_in_levels(
     problem: Problem, models: Models, levels: Levels, fixed: FixedWeights, progress: bool
 ) -> ScoredProblem:
-    """Scores all texts with the first model, and the probable hypotheses with the second one."""
-    lm = models.load(levels.models[0])
+    """Scores all texts with the first model, and the probable hypotheses with the second one.
+
+    In mixed precision, the first one scores in int8, and the second one in float32.
+    """
+    lm = in_int8(models.load(levels.models[0]))
     first_record = record(lm, problem)
     scores = score_texts(lm, problem.texts, progress)
     problem = problem.map(lambda part: part.scored(scores))
@@ -134,7 +168,7 @@ def _score_in_levels(
     if lm is not levels.models[0]:  # nobody else holds it
         del lm
         gc.collect()
-    second = models.load(levels.models[1])
+    second = in_float32(models.load(levels.models[1]))
     second_record = record(second, problem)
     problem = problem.map(
         lambda part: replace(part, lists=rescore(part.lists, levels, weights, second, progress))
@@ -150,11 +184,12 @@ def choose_first_level(problem: Problem, fixed: FixedWeights) -> RerankWeights:
 
 def record(lm: Scorer, problem: Problem) -> ModelRecord:
     """What the result says of a model that scores the texts of a problem."""
-    texts, counts = problem.texts, lm.count_unknown(problem.texts)
+    reader, texts = in_float32(lm), problem.texts
+    counts = reader.count_unknown(texts)
     lists = [[h.text for h in nbest.hypotheses] for part in problem.parts for nbest in part.nbest]
     first_texts = [texts_of_list[0] for texts_of_list in lists if texts_of_list]
-    notes = [Note(NoteKind.MODEL, text) for text in unread_notes(lm, lists, texts, counts)]
-    notes += [Note(NoteKind.MODEL, text) for text in language_notes(lm, first_texts)]
-    for text in unknown_note(lm, texts, counts):
+    notes = [Note(NoteKind.MODEL, text) for text in unread_notes(reader, lists, texts, counts)]
+    notes += [Note(NoteKind.MODEL, text) for text in language_notes(reader, first_texts)]
+    for text in unknown_note(reader, texts, counts):
         notes.append(Note(NoteKind.MODEL, text, is_warning=False))
     return ModelRecord(lm.name, lm.signature, tuple(notes))

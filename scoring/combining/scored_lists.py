@@ -38,11 +38,13 @@ class ModelScores:
         reduced: {"sum": [L, N] float64, "mean": [L, N] float64}, the sum or mean of token scores.
         num_tokens: [L, N] int64, the number of tokens scored.
         rescored: of the second of two levels, what the first level was; else None.
+        precisions: of a model in mixed precision, which scores are in float32; else None.
     """
 
     reduced: Mapping[str, np.ndarray]
     num_tokens: np.ndarray
     rescored: "Rescored | None" = None
+    precisions: "InTwoPrecisions | None" = None
 
     @classmethod
     def build(cls, nbest: Sequence[NBestList], token_scores: TokenScores) -> "ModelScores":
@@ -78,6 +80,19 @@ class Rescored:
     weights: RerankWeights
     scored: np.ndarray
     rule: str
+
+
+@dataclass(frozen=True)
+class InTwoPrecisions:
+    """Where the scores of a model in mixed precision are from (`tta.scoring.combining.mixed`).
+
+    Attributes:
+        rounded: {"sum": [L, N] float64, "mean": [L, N] float64}, the scores in int8.
+        exact: [L, N] bool, whether a score is in float32.
+    """
+
+    rounded: Mapping[str, np.ndarray]
+    exact: np.ndarray
 
 
 @dataclass(frozen=True)

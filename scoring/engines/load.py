@@ -12,13 +12,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tta.choices import EngineName
+from tta.choices import MIXED, EngineName
 from tta.errors import InputError, install
 from tta.modeling.config.base import read_config
 from tta.modeling.formats.model_directory import FORMATS, format_of
 from tta.names import CONFIG
 from tta.scoring.engines.base import Engine, lacks
-from tta.scoring.engines.options import DEFAULTS, EngineOptions
+from tta.scoring.engines.options import DEFAULTS, FOR_LISTS, EngineOptions
 
 # An engine -> the packages that it needs.
 _PACKAGES = {"tensorflow": ("tensorflow", "keras"), "onnxruntime": ("onnxruntime", "onnx")}
@@ -38,6 +38,8 @@ def load_engine(
         InputError: the model cannot be loaded, an option does not suit it or the engine, the model
             has no such part, or the engine is not installed.
     """
+    if options.precision == MIXED:
+        raise InputError(FOR_LISTS)
     name = options.engine
     if name == "auto":
         name = "onnxruntime" if options.device else _chosen(Path(directory), options.precision)

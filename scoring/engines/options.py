@@ -37,7 +37,8 @@ class EngineOptions(Config):
         "float32",
         "Precision of the model's matrix products. bfloat16 is faster on hardware that supports "
         "it, and rounds scores; it needs TensorFlow. int8 rounds scores too, and needs onnxruntime "
-        "(docs/scoring.md). Models without matrix products, such as n-grams, ignore it.",
+        "(docs/scoring.md). mixed is for reranking lists: int8 for all hypotheses, float32 for "
+        "those that can still win. Models without matrix products, such as n-grams, ignore it.",
         group=MODEL,
     )
     engine: EngineName = setting("auto", ENGINE)
@@ -59,3 +60,6 @@ class EngineOptions(Config):
 
 
 DEFAULTS = EngineOptions()
+
+# Why a method or an engine refuses the precision mixed.
+FOR_LISTS = "precision mixed is for reranking lists; take precision float32 or int8 for texts"

@@ -17,6 +17,7 @@ from tta.errors import InputError
 from tta.modeling.config.model_types import MODEL_TYPES
 from tta.modeling.config.weights import named
 from tta.scoring.exports.tokenizer_json import save_tokenizer, special_tokens, whole_tokenizer
+from tta.scoring.scorers.inference.mixed import MixedModel
 
 _CODE = (
     "tta.modeling.functions.heads",
@@ -29,6 +30,8 @@ _IMPORT = re.compile(r"^from (tta\.modeling\.functions(?:\.\w+)*)\.(\w+) import"
 
 def check_exportable(lm: Any) -> None:
     """Raises InputError unless a scorer is a T-TA, cloze, biLM or uniLM with word pieces."""
+    if isinstance(lm, MixedModel):
+        raise lm.lacks("model")
     config: Any = getattr(lm, "config", None)
     name: Any = getattr(config, "model_type", None)
     is_known = name in MODEL_TYPES and MODEL_TYPES.load(name).encoder is not None

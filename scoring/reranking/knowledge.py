@@ -1,9 +1,10 @@
 """Adds what the user knows to lists whose weights are chosen: phrases, and candidates with them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from tta.scoring.combining.decision import select
+from tta.scoring.combining.mixed import look_again
 from tta.scoring.combining.part import Part
 from tta.scoring.combining.score import ScoredProblem
 from tta.scoring.combining.weights import PHRASES, RerankWeights
@@ -11,6 +12,7 @@ from tta.scoring.notes import Note
 from tta.scoring.phrases.candidates import with_candidates
 from tta.scoring.phrases.phrases import Phrases
 from tta.scoring.phrases.weight import WeighedPhrases, phrase_notes, weigh_phrases
+from tta.scoring.scorers.inference.mixed import MixedModel
 from tta.scoring.scorers.scorer import Scorer
 
 
@@ -27,6 +29,13 @@ class Knowledge:
     part: Part
     weights: RerankWeights
     phrases: WeighedPhrases | None = None
+
+    def looked_again(self, models: Mapping[int, MixedModel], progress: bool = False) -> "Knowledge":
+        """The same, with scores in float32 of what can win with phrases; see `look_again`."""
+        if self.phrases is None:
+            return self
+        lists = look_again(self.part.lists, self.weights, models, progress)
+        return replace(self, part=replace(self.part, lists=lists))
 
 
 @dataclass(frozen=True)

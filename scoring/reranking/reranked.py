@@ -12,6 +12,7 @@ from tta.scoring.notes import Note, in_order
 from tta.scoring.reports.table import signatures
 from tta.scoring.reranking.knowledge import Knowledge
 from tta.scoring.reranking.weighing import ChosenWeights
+from tta.scoring.scorers.inference.mixed import in_float32
 from tta.scoring.scorers.scorer import Scorer
 from tta.scoring.words.confidence import ConfidenceWeights, WordConfidence, fit_on
 from tta.scoring.words.judge import JudgedWords, judge_words
@@ -86,8 +87,11 @@ class Outcome:
 
     @property
     def lm(self) -> Scorer | None:
-        """The first model, or the second of two levels; None without a model."""
-        return self.scored.lm
+        """The first model, or the second of two levels; None without a model.
+
+        Of one in mixed precision, it is the model in float32.
+        """
+        return None if self.scored.lm is None else in_float32(self.scored.lm)
 
     @property
     def signatures(self) -> list[str]:

@@ -111,8 +111,10 @@ class Reranker:
         Candidates come after them.
         """
         weighed = self._weigh(lists, problem, self.weights)
-        scored, chosen = weighed.scored, weighed.chosen
+        chosen = weighed.chosen
+        scored = weighed.scored.looked_again(chosen.weights, self.progress)
         knowledge = add_knowledge(scored, chosen.weights, self.phrases, self._score_candidates)
+        knowledge = knowledge.looked_again(scored.mixed, self.progress)
         decision = decide(knowledge.part.lists, knowledge.weights)
         notes = [
             *weighed.notes,

@@ -5,12 +5,15 @@ import os
 from dataclasses import fields, replace
 from typing import Any
 
+from tta.choices import MIXED
 from tta.data.text.files import STANDARD_STREAM
 from tta.errors import InputError, did_you_mean
 from tta.modeling.config.model_types import MODEL_TYPES
 from tta.modeling.formats.hub import PREFIX
 from tta.modeling.formats.trained_models import find_directory
 from tta.registry import Registry
+from tta.scoring.engines.options import FOR_LISTS
+from tta.scoring.scorers.inference.mixed import MixedModel
 from tta.scoring.scorers.options import DEFAULTS, ScoreOptions
 from tta.scoring.scorers.scorer import Scorer
 
@@ -47,6 +50,8 @@ def load_scorer(
         InputError: there is no such model or kind, or its files are missing or malformed.
         TypeError: there is no such parameter.
     """
+    if options.precision == MIXED:
+        return _in_two_precisions(model, options, of_kind)
     if options.cache is not None:
         if options.cache == STANDARD_STREAM:
             raise InputError("the cache must be a file, not standard output", options.cache)
@@ -71,6 +76,22 @@ def load_scorer(
     lm = TextModel.from_directory(find_directory(model), options)
     of_family = MODEL_TYPES.load(lm.model_type).part("scorer")
     return lm if of_family is None else of_family.of(lm)
+
+
+def _in_two_precisions(
+    model: os.PathLike | str | None, options: ScoreOptions, of_kind: dict[str, Any]
+) -> Scorer:
+    """A model in mixed precision; one that has no precision, such as an n-gram model, as it is."""
+    in_float32 = replace(options, precision="float32")
+    if options.engine == "auto":
+        in_float32 = replace(in_float32, engine="onnxruntime")
+    exact = load_scorer(model, in_float32, **of_kind)
+    if "precision" not in exact.settings:
+        return exact
+    if options.engine == "tensorflow":
+        raise InputError(f"precision mixed needs engine onnxruntime: {FOR_LISTS}", model)
+    rounded = load_scorer(model, replace(in_float32, precision="int8"), **of_kind)
+    return MixedModel(rounded, exact)
 
 
 def _class_of(kind: str, model: str) -> Any:

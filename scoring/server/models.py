@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import tta
+from tta.choices import MIXED
 from tta.scoring.combining.levels import Levels
+from tta.scoring.scorers.inference.mixed import MixedModel, in_float32, in_int8
 from tta.scoring.scorers.options import options_of
 from tta.scoring.scorers.scorer import Scorer
 
@@ -25,13 +27,16 @@ class ServedModels:
 
     @classmethod
     def of(cls, lm: Scorer) -> "ServedModels":
-        """One model for all. The first of `Levels` scores texts."""
-        return cls(lm.models[0] if isinstance(lm, Levels) else lm, lm)
+        """One model for all. The first of `Levels` scores texts, in mixed precision in float32."""
+        return cls(in_float32(lm.models[0] if isinstance(lm, Levels) else lm), lm)
 
     @property
     def hypotheses(self) -> Scorer:
-        """The model that scores all hypotheses: that of lists, or the first one of `Levels`."""
-        return self.lists.models[0] if isinstance(self.lists, Levels) else self.lists
+        """The model that scores all hypotheses: that of lists, or the first one of `Levels`.
+
+        Of one in mixed precision, it is the model in int8.
+        """
+        return in_int8(self.lists.models[0] if isinstance(self.lists, Levels) else self.lists)
 
 
 def load_models(model: Any, list_normalizer: str, options: Mapping[str, Any]) -> ServedModels:
@@ -40,14 +45,20 @@ def load_models(model: Any, list_normalizer: str, options: Mapping[str, Any]) ->
     Args:
         model: the first argument of `tta.load`, or `Levels` of two of these.
         list_normalizer: the normalizer for lists, as `normalizer` of `tta.load`.
-        options: the other arguments of `tta.load`.
+        options: the other arguments of `tta.load`. Of the precision mixed, texts have float32.
     """
     names = model.models if isinstance(model, Levels) else (model,)
     of_lists = dict(options) | {"normalizer": list_normalizer}
-    texts = tta.load(names[0], **options_of(names[0], names[1:], dict(options)))
+    of_texts = dict(options)
+    if options.get("precision") == MIXED:
+        of_texts["precision"] = "float32"
+    texts = tta.load(names[0], **options_of(names[0], names[1:], of_texts))
     first, *second = (tta.load(name, **options_of(name, names, of_lists)) for name in names)
     if first.signature == texts.signature:
         first = texts
+    if isinstance(first, MixedModel) and first.exact.signature == texts.signature:
+        first = MixedModel(first.rounded, texts)
     if not isinstance(model, Levels):
         return ServedModels(texts, first)
-    return ServedModels(texts, Levels(first, *second, share=model.share, best=model.best))
+    levels = Levels(in_int8(first), *map(in_float32, second), share=model.share, best=model.best)
+    return ServedModels(texts, levels)

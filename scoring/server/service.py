@@ -14,6 +14,7 @@ from tta.scoring.combining.weights import RerankWeights
 from tta.scoring.reranking.reranked import RerankedList
 from tta.scoring.reranking.reranker import Reranker
 from tta.scoring.scorers.inference.cache import CachedScorer, MemoryStore
+from tta.scoring.scorers.inference.mixed import MixedModel, in_float32
 from tta.scoring.scorers.pooling import of_length_1
 from tta.scoring.scorers.scorer import Scorer, TokenScores
 from tta.scoring.server.forms import ListRequest, OneList, Weights
@@ -135,11 +136,13 @@ class Service:
         """The model for lists, which need not score hypotheses again."""
         scored = CachedScorer(self._models.hypotheses, MemoryStore(), adds_up=True)
         scored.remember(token_scores)
-        levels = self._models.lists
-        if not isinstance(levels, Levels):
-            return scored
-        second = CachedScorer(levels.models[1], MemoryStore(), adds_up=True)
-        return Levels(scored, second, share=levels.share, best=levels.best)
+        lists = self._models.lists
+        if isinstance(lists, Levels):
+            second = CachedScorer(in_float32(lists.models[1]), MemoryStore(), adds_up=True)
+            return Levels(scored, second, share=lists.share, best=lists.best)
+        if isinstance(lists, MixedModel):
+            return MixedModel(scored, CachedScorer(lists.exact, MemoryStore(), adds_up=True))
+        return scored
 
 
 def distinct_hypotheses(lists: Iterable[OneList], keep_non_words: bool) -> list[str]:

@@ -45,6 +45,35 @@ def seen(monkeypatch, tmp_path):
     return seen
 
 
+@pytest.mark.parametrize(
+    ("model", "engine", "expected"),
+    [
+        ("small", "auto", "MixedModel"),
+        ("small", "tensorflow", "precision mixed needs engine onnxruntime: precision mixed is for"),
+        ("toy:path", "auto", "Toy"),  # it has no precision
+    ],
+)
+def test_mixed_precision_is_of_models_that_have_one(monkeypatch, model, engine, expected):
+    monkeypatch.setitem(load.KINDS, "toy", Toy)
+    if engine == "tensorflow":
+        monkeypatch.setattr(
+            TextModel,
+            "from_directory",
+            lambda *_: SimpleNamespace(model_type="tta", settings={"precision": "float32"}),
+        )
+        with pytest.raises(InputError, match=expected):
+            tta.load(model, precision="mixed", engine=engine)
+        return
+    lm = tta.load(model, precision="mixed", engine=engine)
+    if expected == "Toy":
+        assert isinstance(lm, Toy)
+        return
+    assert re.search(
+        "precision:int8[a-z-]*[|]engine:onnxruntime[|].*[|]mixed:float32$", lm.signature
+    )
+    assert "precision:float32|engine:onnxruntime" in lm.exact.signature
+
+
 @pytest.mark.parametrize("model", [None, "small"])
 def test_the_built_in_model(seen, model):
     tta.load(model, precision="bfloat16")

@@ -10,6 +10,7 @@ from tests.fake_model import FakeModel
 from tests.scoring.reranking.test_in_memory import make_lists
 from tta.scoring.reranking.config import RerankConfig
 from tta.scoring.reranking.rerank import rerank_files
+from tta.scoring.scorers.inference.mixed import MixedModel
 from tta.scoring.server.forms import OneList
 from tta.scoring.server.models import ServedModels
 from tta.scoring.server.service import ListsToRerank, Service
@@ -22,6 +23,7 @@ ODD = [
 ]
 ODD_SCORES = [[-1.0, -2.0, -1e9], [-3.0], [-1.0, -1.0, -2.5]]
 LEVELS = tta.Levels(FakeModel("known"), FakeModel("length"), share=0.3, best=4)
+IN_MIXED_PRECISION = MixedModel(FakeModel("length"), FakeModel("known"))
 WEIGHTS = tta.RerankWeights(0.4, 0.5, scale=2.0, features={"distance": 0.2})
 
 CASES = {  # what differs: lists, scores, model, arguments of all doors
@@ -37,6 +39,8 @@ CASES = {  # what differs: lists, scores, model, arguments of all doors
         MIXED, SCORES, FakeModel("known"), {"phrases": ["kat"], "phrases_weight": 1.5}
     ),
     "levels": (MIXED, SCORES, LEVELS, {}),
+    "mixed precision": (MIXED, SCORES, IN_MIXED_PRECISION, {}),
+    "phrases in mixed precision": (MIXED, SCORES, IN_MIXED_PRECISION, {"phrases": ["kat"]}),
 }  # fmt: skip
 
 
