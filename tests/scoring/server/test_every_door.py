@@ -12,7 +12,7 @@ from tta.scoring.reranking.config import RerankConfig
 from tta.scoring.reranking.rerank import rerank_files
 from tta.scoring.scorers.inference.mixed import MixedModel
 from tta.scoring.server.forms import OneList
-from tta.scoring.server.models import ServedModels
+from tta.scoring.server.models import ServedModels, load_models
 from tta.scoring.server.service import ListsToRerank, Service
 
 MIXED, SCORES, _ = make_lists(5, 20)
@@ -120,6 +120,19 @@ def by_http(lists, scores, model, **arguments):
         "words": [one["words"] for one in answer["lists"]],
         "notes": answer["notes"],
     }
+
+
+def test_in_mixed_precision_texts_are_scored_in_float32(monkeypatch):
+    def load(model, precision, **options):
+        lms = {name: FakeModel(name) for name in ("int8", "float32")}
+        return MixedModel(lms["int8"], lms["float32"]) if precision == "mixed" else lms[precision]
+
+    monkeypatch.setattr(tta, "load", load)
+    served = load_models(None, "auto", {"precision": "mixed"})
+    assert (served.texts.name, served.hypotheses.name) == ("float32", "int8")
+    assert served.lists.exact is served.texts  # loaded once
+    levels = load_models(tta.Levels("a", "b"), "auto", {"precision": "mixed"})
+    assert [lm.name for lm in levels.lists.models] == ["int8", "float32"]
 
 
 ADVICE = {  # what the command says of scores, and what Python and HTTP say
