@@ -107,14 +107,6 @@ def test_equal_texts_beside_numbers_are_hypotheses(write):  # noqa: F811
     assert read_nbest(write("id,text,score,rank\nu,a,-1,1\nu,a,-2,2\n")).lists
 
 
-@pytest.mark.parametrize("key", ["utt", "uttid", "key", "uid"])
-@pytest.mark.parametrize(
-    "text", ['{"KEY": "a1", "nbest": ["x", "y"]}\n', '[{"KEY": "a1", "input": ["x", "y"]}]\n']
-)
-def test_the_id_of_a_record_has_many_names(write, text, key):  # noqa: F811
-    assert [one.utterance_id for one in read_nbest(write(text.replace("KEY", key))).lists] == ["a1"]
-
-
 def test_a_word_without_times_among_others_is_refused(write):  # noqa: F811
     timed = "NBestList2.0\n(-120) turn ( st: 0 et: 1 g: -1 a: -2 )"
     assert read_nbest(write(f"{timed}\n")).lists[0].hypotheses[0].text == "turn"

@@ -108,12 +108,6 @@ def test_the_lines_of_a_reranked_list(write):
     assert text == f"S-0\tx\nH-0\t-1\ta b\nD-0\t{-2 / BIT!r}\tab\nP-0\t-1 -1\n"
 
 
-def test_references_of_a_file_belong_to_sentence_numbers(write, tmp_path):
-    (tmp_path / "refs").write_text("so\ngut\nja\n")
-    file = read_nbest(write(FILE.replace("-10\t", "-1\t")), reference_file=tmp_path / "refs")
-    assert [one.reference for one in file.lists] == ["gut", "ja", "so"]
-
-
 def test_a_long_log_does_not_hide_the_format(write):
     assert read_nbest(write(LOG * 30 + FILE)).format == "fairseq"
 

@@ -38,293 +38,130 @@ WITH_REFERENCES = [
 
 # format, file, lists, why
 FILES = [
-    (
-        "dict",
-        '{"a-b": {"hyp_2": {"score": -2, "text": "the hat"}, "ref": "a cat",\n'
-        '"hyp_1": {"score": -1.5, "text": "the cat"}},\n'
-        '"c": {"hyp_1": {"score": "-3.0", "text": ""}, "ref": ""}}',
-        WITH_REFERENCES,
-        "ordered by number; integer and quoted scores",
-    ),
-    (
-        "dict",
-        '{"a-b": {"hyp_1": {"text": "the cat"}, "hyp_2": {"text": "the hat", "score": null}},'
-        '"c": {"hyp_1": {"text": ""}}}',
-        UNSCORED,
-        "no scores, no references",
-    ),
-    (
-        "jsonl",
-        '{"id": "a-b", "hypotheses": [{"text": "the cat", "score": -1.5},'
-        '{"text": "the hat", "score": -2}], "reference": "a cat"}\n\n'
-        '{"reference": "", "hypotheses": [{"text": "", "score": -3}], "id": "c"}\n',
-        WITH_REFERENCES,
-        "one list a line, blank lines between",
-    ),
-    (
-        "jsonl",
-        '{"utt_id": "a-b", "nbest": [{"score": -1.5, "text": "the cat"},'
-        '{"score": -2.0, "text": "the hat"}], "ref": "a cat"}\n'
-        '{"utterance_id": "c", "hyps": [{"score": -3.0, "text": ""}], "ref": ""}\n',
-        WITH_REFERENCES,
-        "other key names",
-    ),
-    (
-        "jsonl",
-        '{"hyps": ["the cat", "the hat"]}\n{"hyps": [""]}',
-        [nbest("0", ("the cat", None), ("the hat", None)), nbest("1", ("", None))],
-        "plain strings, ids by index",
-    ),
-    (
-        "moses",
-        "a-b ||| the cat ||| lm= -3.2 tm= -1.2 -0.3 ||| -1.5\n"
-        "a-b ||| the hat ||| lm= -9 ||| -2 ||| 0=0 1=1\n"
-        "c|||||||||-3\n",
-        [
-            nbest(
-                "a-b",
-                ("the cat", -1.5, {"lm": -3.2, "tm_1": -1.2, "tm_2": -0.3}),
-                ("the hat", -2.0, {"lm": -9.0}),
-            ),
-            *SCORED[1:],
-        ],
-        "spaces are optional, a word alignment may follow",
-    ),
-    (
-        "moses",
-        "a-b ||| the cat ||| -1.5 ||| 0-0 1-1 ||| [S [NP [DT the] [NN cat]]]\n"
-        "a-b ||| the hat ||| -2.0 ||| 0-0 ||| (TOP (NP the hat))\n"
-        "c ||| ||| -3.0 ||| |||\n",
-        SCORED,
-        "trees after the alignment",
-    ),
-    (
-        "moses",
-        "a-b ||| the cat ||| -1.5\na-b ||| the hat ||| -2e0\nc ||| ||| -3\n",
-        SCORED,
-        "without features",
-    ),
-    (
-        "kaldi",
-        "a-b-2 the hat\na-b-1  the\tcat \nc-1\n",
-        [nbest("a-b", ("the\tcat", None), ("the hat", None)), nbest("c", ("", None))],
-        "ordered by number, not by name; the id is split from the right",
-    ),
-    (
-        "hyporadise",
-        '[{"id": "a-b", "input": ["the cat", "the hat"], "output": "a cat",\n'
-        '"am_score": [-1.5, -2]}, {"id": "c", "input": [""], "output": "", "score": [-3]}]',
-        WITH_REFERENCES,
-        "two names of the score",
-    ),
-    (
-        "hyporadise",
-        '[{"input": ["the cat", "the cat"], "output": "a"}, {"input": ["x"], "output": "b"}]',
-        [
-            nbest("0", ("the cat", None), ("the cat", None), reference="a"),
-            nbest("1", ("x", None), reference="b"),
-        ],
-        "no scores, ids by index, repeated hypotheses stay",
-    ),
-    (
-        "json_rows",
-        '{"utt_id": "a-b", "text": "the cat", "score": -1.5, "ref": "a cat"}\n'
-        '{"utt_id": "a-b", "text": "the hat", "score": -2.0, "ref": "a cat"}\n'
-        '{"utt_id": "c", "text": "", "score": -3.0, "ref": ""}\n',
-        WITH_REFERENCES,
-        "one hypothesis a line",
-    ),
-    (
-        "json_rows",
-        '[{"rank": 1, "Uid": "a-b", "hyp": "the cat", "logprob": -1.5},'
-        '{"rank": 2, "Uid": "a-b", "hyp": "the hat", "logprob": -2},'
-        '{"rank": 1, "Uid": "c", "hyp": "", "logprob": -3}]',
-        SCORED,
-        "an array of rows, other names",
-    ),
-    (
-        "tsv",
-        "a-b\tthe cat\t-1.5\na-b\tthe hat\t-2\nc\t\t-3\n",
-        SCORED,
-        "three columns",
-    ),
-    (
-        "espnet1",
-        '{"utts": {"a-b": {"output": [{"name": "target1[1]", "text": "a cat", "score": -1.5,'
-        '"rec_text": "the cat <eos>"}, {"text": "a cat", "rec_text": "the hat", "score": -2}]},'
-        '"c": {"output": [{"text": "", "rec_text": "<eos>", "score": -3}]}}}',
-        WITH_REFERENCES,
-        "the end token is no word",
-    ),
-    (
-        "jsonl",
-        '{"id": "a-b", "hyps": ["the cat", "the hat"], "scores": [-1.5, -2]}\n'
-        '{"id": "c", "hyps": [""], "am_score": [-3]}\n',
-        SCORED,
-        "scores beside plain strings",
-    ),
-    (
-        "hyporadise",
-        '[{"id": "a-b", "input": ["the cat", "the hat"], "score": null, "am_score": [-1.5, -2]},\n'
-        '{"id": "c", "input": [""], "scores": [-3]}]',
-        SCORED,
-        "a score of null does not hide the others",
-    ),
-    (
-        "csv",
-        "Score,n,ID,hypothesis,ref\n-1.5,1,a-b,the cat,a cat\n-2,2,a-b,the hat,\n\n-3,1,c,,\n",
-        WITH_REFERENCES,
-        "columns by name, in any order and case; a reference in the first row of a list",
-    ),
-    (
-        "csv",
-        "id,text,score\nu,cat,-1\n",
-        [nbest("u", ("cat", -1.0))],
-        "not Kaldi's, where a row of one word starts with id-number",
-    ),
-    (
-        "csv",
-        'id,text\na-b,"the cat"\na-b,the hat\nc,""\n',
-        UNSCORED,
-        "quoted fields, no scores",
-    ),
-    (
-        "tsv",
-        "text\tutt_id\tlogprob\nthe cat\ta-b\t-1.5\nthe hat\ta-b\t-2\n\tc\t-3\n",
-        SCORED,
-        "a header",
-    ),
-    (
-        "tsv",
-        'id\ttext\nq\t"the", he said\n',
-        [nbest("q", ('"the", he said', None))],
-        "quotes are text in tab-separated rows",
-    ),
-    (
-        "fairseq",
-        "S-7\tdie Katze\nT-7\ta cat\n"
-        "H-7\t-2.1640425613334453\tthe c@@ at\nD-7\t-2.1640425613334453\tthe cat\n"
-        "H-7\t-2.8853900817779268\tthe hat\nD-7\t-2.8853900817779268\tthe hat\n"
-        "S-0\t\nT-0\t\nH-0\t-4.328085122666891\t\nD-0\t-4.328085122666891\t\n",
-        [
-            dataclasses.replace(x, utterance_id=i)
-            for x, i in zip(WITH_REFERENCES, "70", strict=True)
-        ],
-        "base 2; the detokenized text",
-    ),
-    (
-        "espnet2",
-        {
-            "1best_recog/text": "a-b the cat\nc \n",
-            "1best_recog/score": "a-b tensor(-1.5)\nc -3.0\n",
-            "2best_recog/text": "a-b the hat\n",
-            "2best_recog/score": "a-b tensor(-2., device='cuda:0')\n",
-        },
-        SCORED,
-        "an utterance with fewer hypotheses; scores of PyTorch",
-    ),
-    (
-        "espnet2",
-        {"1best_recog/text": "a-b the cat\nc\n", "2best_recog/text": "\na-b  the hat \n"},
-        UNSCORED,
-        "no scores",
-    ),
-    (
-        "responses",
-        '{"id": "a-b", "reference": "a cat", "results": [{"alternatives": ['
-        '{"transcript": "the cat", "score": -1.5, "confidence": 0.9},'
-        '{"transcript": "the hat", "score": -2}]}]}\n'
-        '{"id": "c", "reference": "", "results": [{"alternatives": ['
-        '{"transcript": "", "score": -3}]}]}\n',
-        [
-            dataclasses.replace(
-                nbest("a-b", ("the cat", -1.5, {"confidence": 0.9}), ("the hat", -2.0)),
-                reference="a cat",
-            ),
-            WITH_REFERENCES[1],
-        ],
-        "Google's, with scores that were written; a confidence of the first one",
-    ),
-    (
-        "responses",
-        '[{"utt_id": "a-b", "NBest": [{"Display": "the cat", "Lexical": "x", "Confidence": 0.9},'
-        '{"Display": "the hat", "Lexical": "y", "Confidence": 0.8}]},\n'
-        '{"utt_id": "c", "NBest": [{"Display": "", "Lexical": "", "Confidence": 0.1}]}]',
-        [
-            nbest(
-                "a-b",
-                ("the cat", None, {"Confidence": 0.9}),
-                ("the hat", None, {"Confidence": 0.8}),
-            ),
-            nbest("c", ("", None, {"Confidence": 0.1})),
-        ],
-        "Azure's phrases in an array",
-    ),
-    (
-        "nemo",
-        '{"audio_filepath": "/x/a-b.wav", "text": "a cat", "pred_text": "the cat",'
-        '"beams": [["the cat", -1.5], ["the hat", -2]]}\n'
-        '{"audio_filepath": "/x/c.wav", "text": "", "pred_text": "", "beams": [["", -3]]}\n',
-        WITH_REFERENCES,
-        "the reference is the text",
-    ),
-    (
-        "sockeye",
-        '{"sentence_id": "a-b", "translations": ["the cat", "the hat"], "scores": [[1.5], [2]],'
-        '"score": 1.5, "translation": "the cat"}\n'
-        '{"sentence_id": "c", "translations": [""], "scores": [3.0]}\n',
-        SCORED,
-        "costs, alone or in arrays",
-    ),
-    (
-        "srilm",
-        {"a-b": "-1 -2 2 <s> the cat </s>\n-2 -2 2 the hat\n", "c": "-1 -3 0\n"},
-        [
-            nbest(
-                "a-b",
-                ("the cat", -3 * LOG10, {"am_score": -1.0, "lm_score": -2.0}),
-                ("the hat", -4 * LOG10, {"am_score": -2.0, "lm_score": -2.0}),
-            ),
-            nbest("c", ("", -4 * LOG10, {"am_score": -1.0, "lm_score": -3.0})),
-        ],
-        "a folder of files with logs of base 10",
-    ),
-    (
-        "jsonl",
-        {
-            "a-b.json": '{"hyps": ["the cat", "the hat"]}',
-            "c.json": '{"hyps": [""]}',
-            "notes.txt": "not JSON",
-        },
-        UNSCORED,
-        "a folder of files, which give the ids",
-    ),
+    ("dict", '{"a-b": {"hyp_2": {"score": -2, "text": "the hat"}, "ref": "a cat",\n'
+     '"hyp_1": {"score": -1.5, "text": "the cat"}},\n'
+     '"c": {"hyp_1": {"score": "-3.0", "text": ""}, "ref": ""}}', WITH_REFERENCES,
+     "ordered by number; integer and quoted scores"),
+    ("dict", '{"a-b": {"hyp_1": {"text": "the cat"}, "hyp_2": {"text": "the hat", "score": null}},'
+     '"c": {"hyp_1": {"text": ""}}}', UNSCORED, "no scores, no references"),
+    ("jsonl", '{"id": "a-b", "hypotheses": [{"text": "the cat", "score": -1.5},'
+     '{"text": "the hat", "score": -2}], "reference": "a cat"}\n\n'
+     '{"reference": "", "hypotheses": [{"text": "", "score": -3}], "id": "c"}\n', WITH_REFERENCES,
+     "one list a line, blank lines between"),
+    ("jsonl", '{"utt_id": "a-b", "nbest": [{"score": -1.5, "text": "the cat"},'
+     '{"score": -2.0, "text": "the hat"}], "ref": "a cat"}\n'
+     '{"utterance_id": "c", "hyps": [{"score": -3.0, "text": ""}], "ref": ""}\n', WITH_REFERENCES,
+     "other key names"),
+    ("jsonl", '{"hyps": ["the cat", "the hat"]}\n{"hyps": [""]}',
+     [nbest("0", ("the cat", None), ("the hat", None)), nbest("1", ("", None))],
+     "plain strings, ids by index"),
+    ("moses", "a-b ||| the cat ||| lm= -3.2 tm= -1.2 -0.3 ||| -1.5\n"
+     "a-b ||| the hat ||| lm= -9 ||| -2 ||| 0=0 1=1\n" "c|||||||||-3\n",
+     [nbest("a-b", ("the cat", -1.5, {"lm": -3.2, "tm_1": -1.2, "tm_2": -0.3}),
+            ("the hat", -2.0, {"lm": -9.0})), *SCORED[1:]],
+     "spaces are optional, a word alignment may follow"),
+    ("moses", "a-b ||| the cat ||| -1.5 ||| 0-0 1-1 ||| [S [NP [DT the] [NN cat]]]\n"
+     "a-b ||| the hat ||| -2.0 ||| 0-0 ||| (TOP (NP the hat))\n" "c ||| ||| -3.0 ||| |||\n", SCORED,
+     "trees after the alignment"),
+    ("moses", "a-b ||| the cat ||| -1.5\na-b ||| the hat ||| -2e0\nc ||| ||| -3\n", SCORED,
+     "without features"),
+    ("kaldi", "a-b-2 the hat\na-b-1  the\tcat \nc-1\n",
+     [nbest("a-b", ("the\tcat", None), ("the hat", None)), nbest("c", ("", None))],
+     "ordered by number, not by name; the id is split from the right"),
+    ("hyporadise", '[{"id": "a-b", "input": ["the cat", "the hat"], "output": "a cat",\n'
+     '"am_score": [-1.5, -2]}, {"id": "c", "input": [""], "output": "", "score": [-3]}]',
+     WITH_REFERENCES, "two names of the score"),
+    ("hyporadise",
+     '[{"input": ["the cat", "the cat"], "output": "a"}, {"input": ["x"], "output": "b"}]',
+     [nbest("0", ("the cat", None), ("the cat", None), reference="a"),
+      nbest("1", ("x", None), reference="b")], "no scores, ids by index, repeated hypotheses stay"),
+    ("json_rows", '{"utt_id": "a-b", "text": "the cat", "score": -1.5, "ref": "a cat"}\n'
+     '{"utt_id": "a-b", "text": "the hat", "score": -2.0, "ref": "a cat"}\n'
+     '{"utt_id": "c", "text": "", "score": -3.0, "ref": ""}\n', WITH_REFERENCES,
+     "one hypothesis a line"),
+    ("json_rows", '[{"rank": 1, "Uid": "a-b", "hyp": "the cat", "logprob": -1.5},'
+     '{"rank": 2, "Uid": "a-b", "hyp": "the hat", "logprob": -2},'
+     '{"rank": 1, "Uid": "c", "hyp": "", "logprob": -3}]', SCORED, "an array of rows, other names"),
+    ("tsv", "a-b\tthe cat\t-1.5\na-b\tthe hat\t-2\nc\t\t-3\n", SCORED, "three columns"),
+    ("espnet1",
+     '{"utts": {"a-b": {"output": [{"name": "target1[1]", "text": "a cat", "score": -1.5,'
+     '"rec_text": "the cat <eos>"}, {"text": "a cat", "rec_text": "the hat", "score": -2}]},'
+     '"c": {"output": [{"text": "", "rec_text": "<eos>", "score": -3}]}}}', WITH_REFERENCES,
+     "the end token is no word"),
+    ("jsonl", '{"id": "a-b", "hyps": ["the cat", "the hat"], "scores": [-1.5, -2]}\n'
+     '{"id": "c", "hyps": [""], "am_score": [-3]}\n', SCORED, "scores beside plain strings"),
+    ("hyporadise",
+     '[{"id": "a-b", "input": ["the cat", "the hat"], "score": null, "am_score": [-1.5, -2]},\n'
+     '{"id": "c", "input": [""], "scores": [-3]}]', SCORED,
+     "a score of null does not hide the others"),
+    ("csv", "Score,n,ID,hypothesis,ref\n-1.5,1,a-b,the cat,a cat\n-2,2,a-b,the hat,\n\n-3,1,c,,\n",
+     WITH_REFERENCES,
+     "columns by name, in any order and case; a reference in the first row of a list"),
+    ("csv", "id,text,score\nu,cat,-1\n", [nbest("u", ("cat", -1.0))],
+     "not Kaldi's, where a row of one word starts with id-number"),
+    ("csv", 'id,text\na-b,"the cat"\na-b,the hat\nc,""\n', UNSCORED, "quoted fields, no scores"),
+    ("tsv", "text\tutt_id\tlogprob\nthe cat\ta-b\t-1.5\nthe hat\ta-b\t-2\n\tc\t-3\n", SCORED,
+     "a header"),
+    ("tsv", 'id\ttext\nq\t"the", he said\n', [nbest("q", ('"the", he said', None))],
+     "quotes are text in tab-separated rows"),
+    ("fairseq", "S-7\tdie Katze\nT-7\ta cat\n"
+     "H-7\t-2.1640425613334453\tthe c@@ at\nD-7\t-2.1640425613334453\tthe cat\n"
+     "H-7\t-2.8853900817779268\tthe hat\nD-7\t-2.8853900817779268\tthe hat\n"
+     "S-0\t\nT-0\t\nH-0\t-4.328085122666891\t\nD-0\t-4.328085122666891\t\n",
+     [dataclasses.replace(x, utterance_id=i) for x, i in zip(WITH_REFERENCES, "70", strict=True)],
+     "base 2; the detokenized text"),
+    ("espnet2",
+     {"1best_recog/text": "a-b the cat\nc \n", "1best_recog/score": "a-b tensor(-1.5)\nc -3.0\n",
+      "2best_recog/text": "a-b the hat\n",
+      "2best_recog/score": "a-b tensor(-2., device='cuda:0')\n"}, SCORED,
+     "an utterance with fewer hypotheses; scores of PyTorch"),
+    ("espnet2", {"1best_recog/text": "a-b the cat\nc\n", "2best_recog/text": "\na-b  the hat \n"},
+     UNSCORED, "no scores"),
+    ("responses", '{"id": "a-b", "reference": "a cat", "results": [{"alternatives": ['
+     '{"transcript": "the cat", "score": -1.5, "confidence": 0.9},'
+     '{"transcript": "the hat", "score": -2}]}]}\n'
+     '{"id": "c", "reference": "", "results": [{"alternatives": ['
+     '{"transcript": "", "score": -3}]}]}\n',
+     [dataclasses.replace(nbest("a-b", ("the cat", -1.5, {"confidence": 0.9}), ("the hat", -2.0)),
+                          reference="a cat"), WITH_REFERENCES[1]],
+     "Google's, with scores that were written; a confidence of the first one"),
+    ("responses",
+     '[{"utt_id": "a-b", "NBest": [{"Display": "the cat", "Lexical": "x", "Confidence": 0.9},'
+     '{"Display": "the hat", "Lexical": "y", "Confidence": 0.8}]},\n'
+     '{"utt_id": "c", "NBest": [{"Display": "", "Lexical": "", "Confidence": 0.1}]}]',
+     [nbest("a-b", ("the cat", None, {"Confidence": 0.9}), ("the hat", None, {"Confidence": 0.8})),
+      nbest("c", ("", None, {"Confidence": 0.1}))], "Azure's phrases in an array"),
+    ("nemo", '{"audio_filepath": "/x/a-b.wav", "text": "a cat", "pred_text": "the cat",'
+     '"beams": [["the cat", -1.5], ["the hat", -2]]}\n'
+     '{"audio_filepath": "/x/c.wav", "text": "", "pred_text": "", "beams": [["", -3]]}\n',
+     WITH_REFERENCES, "the reference is the text"),
+    ("sockeye",
+     '{"sentence_id": "a-b", "translations": ["the cat", "the hat"], "scores": [[1.5], [2]],'
+     '"score": 1.5, "translation": "the cat"}\n'
+     '{"sentence_id": "c", "translations": [""], "scores": [3.0]}\n', SCORED,
+     "costs, alone or in arrays"),
+    ("srilm", {"a-b": "-1 -2 2 <s> the cat </s>\n-2 -2 2 the hat\n", "c": "-1 -3 0\n"},
+     [nbest("a-b", ("the cat", -3 * LOG10, {"am_score": -1.0, "lm_score": -2.0}),
+            ("the hat", -4 * LOG10, {"am_score": -2.0, "lm_score": -2.0})),
+      nbest("c", ("", -4 * LOG10, {"am_score": -1.0, "lm_score": -3.0}))],
+     "a folder of files with logs of base 10"),
+    ("jsonl",
+     {"a-b.json": '{"hyps": ["the cat", "the hat"]}', "c.json": '{"hyps": [""]}',
+      "notes.txt": "not JSON"}, UNSCORED, "a folder of files, which give the ids"),
     *(
         (format, text, [EMPTY, *SCORED[:1]], "an empty list is kept")
         for format, text in [
-            (
-                "dict",
-                '{"e": {}, "a-b": {"hyp_1": {"text": "the cat", "score": -1.5}, "hyp_2":'
-                '{"text": "the hat", "score": -2}}}',
-            ),
-            (
-                "jsonl",
-                '{"id": "e", "hyps": []}\n'
-                '{"id": "a-b", "hyps": ["the cat", "the hat"], "scores": [-1.5, -2]}',
-            ),
-            (
-                "hyporadise",
-                '[{"id": "e", "input": []}, '
-                '{"id": "a-b", "input": ["the cat", "the hat"], "score": [-1.5, -2]}]',
-            ),
-            (
-                "espnet1",
-                '{"utts": {"e": {"output": []}, "a-b": {"output": [{"rec_text": "the cat",'
-                '"score": -1.5}, {"rec_text": "the hat", "score": -2}]}}}',
-            ),
+            ("dict", '{"e": {}, "a-b": {"hyp_1": {"text": "the cat", "score": -1.5}, "hyp_2":'
+             '{"text": "the hat", "score": -2}}}'),
+            ("jsonl", '{"id": "e", "hyps": []}\n'
+             '{"id": "a-b", "hyps": ["the cat", "the hat"], "scores": [-1.5, -2]}'),
+            ("hyporadise", '[{"id": "e", "input": []}, '
+             '{"id": "a-b", "input": ["the cat", "the hat"], "score": [-1.5, -2]}]'),
+            ("espnet1", '{"utts": {"e": {"output": []}, "a-b": {"output": [{"rec_text": "the cat",'
+             '"score": -1.5}, {"rec_text": "the hat", "score": -2}]}}}'),
         ]
     ),
-]
+]  # fmt: skip
 
 
 # A plain file needs the option of a beam size.
@@ -377,16 +214,12 @@ def written(lists, format):
 
 
 @pytest.mark.parametrize(("format", "text", "lists", "why"), FILES)
-def test_reads_and_detects(write, format, text, lists, why):
+def test_files_are_detected_read_and_written_back(write, format, text, lists, why):
     path = write(text)
     file = read_nbest(path)
     assert (file.format, file.lists) == (format, lists), why
     assert read_nbest(path, format=format) == file
-
-
-@pytest.mark.parametrize(("format", "text", "lists", "why"), FILES)
-def test_written_lists_read_back_equal(write, format, text, lists, why):
-    once = written(read_nbest(write(text)).lists, format)
+    once = written(file.lists, format)
     again = read_nbest(write(once))
     assert again.lists == lists, why
     assert written(again.lists, format) == once, "a second round changes nothing"
@@ -477,82 +310,40 @@ def test_kaldi_costs_are_negated_both_ways(write, tmp_path):
     assert (tmp_path / "out.scores").read_text() == "a-b-1 -1.5\na-b-2 2.0\nc-1 0.0\n"
 
 
-def test_kaldi_without_scores_writes_one_file(tmp_path):
-    write_nbest(tmp_path / "out", UNSCORED, "kaldi")
-    assert [p.name for p in tmp_path.iterdir()] == ["out"]
-
-
-def test_moses_keeps_features_with_their_hypothesis(write):
-    text = "0 ||| x ||| lm= -3.2 ||| -1.0 ||| 0=0\n0 ||| y ||| lm= -9 ||| -2.0\n"
-    (only,) = read_nbest(write(text)).lists
-    assert written([only], "moses") == text
-    swapped = dataclasses.replace(only, hypotheses=only.hypotheses[::-1])
-    assert written([swapped], "moses") == "".join(reversed(text.splitlines(keepends=True)))
-
-
 @pytest.mark.parametrize(
     ("format", "document", "expected", "why"),
     [
-        (
-            "dict",
-            {"a": {"hyp_1": {"text": "x", "n": 1}, "hyp_2": {"text": "y", "n": 2}, "lang": "en"}},
-            {"a": {"hyp_1": {"text": "y", "n": 2}, "hyp_2": {"text": "x", "n": 1}, "lang": "en"}},
-            "other keys of hypothesis and list",
-        ),
-        (
-            "dict",
-            {"a": {"hyp_1": {"text": "x"}, "hyp_2": {"text": "ü"}, "odd": "\ud800", "n": None}},
-            {"a": {"hyp_1": {"text": "ü"}, "hyp_2": {"text": "x"}, "odd": "\ud800", "n": None}},
-            "half a surrogate pair, which UTF-8 cannot hold, as an escape",
-        ),
-        (
-            "hyporadise",
-            [{"instruction": "pick", "input": ["x", "y"], "lm": [1, 2], "output": "r"}],
-            [{"instruction": "pick", "input": ["y", "x"], "lm": [2, 1], "output": "r"}],
-            "the instruction; a column follows its hypotheses",
-        ),
-        (
-            "jsonl",
-            {"id": "a", "hyps": ["x", "y"], "scores": [-1.0, -2.0]},
-            {"id": "a", "hyps": ["y", "x"], "scores": [-2.0, -1.0]},
-            "scores beside strings",
-        ),
-        (
-            "jsonl",
-            {"id": "a", "hyps": [{"text": "x"}, {"text": "y"}], "scores": {"by": "am"}, "score": 1},
-            {"id": "a", "hyps": [{"text": "y"}, {"text": "x"}], "scores": {"by": "am"}, "score": 1},
-            "keys about the list that are called scores and score",
-        ),
-        (
-            "hyporadise",
-            [{"input": ["x", "y"], "score": None, "am_score": [-1.0, -2.0]}],
-            [{"input": ["y", "x"], "score": None, "am_score": [-2.0, -1.0]}],
-            "the array that the scores were read from",
-        ),
-        (
-            "jsonl",
-            {"utt_id": 7, "nbest": [{"text": "x", "n": 1}, {"text": "y"}], "lang": "en"},
-            {"utt_id": 7, "nbest": [{"text": "y"}, {"text": "x", "n": 1}], "lang": "en"},
-            "key names and a numeric id",
-        ),
-        (
-            "espnet1",
-            {"utts": {"a": {"spk": 1, "output": [{"rec_text": "x"}, {"rec_text": "y <eos>"}]}}},
-            {
-                "utts": {
-                    "a": {
-                        "spk": 1,
-                        "output": [
-                            {"rec_text": "y <eos>", "name": "target1[1]"},
-                            {"rec_text": "x", "name": "target1[2]"},
-                        ],
-                    }
-                }
-            },
-            "speaker and end token",
-        ),
+        ("dict",
+         {"a": {"hyp_1": {"text": "x", "n": 1}, "hyp_2": {"text": "y", "n": 2}, "lang": "en"}},
+         {"a": {"hyp_1": {"text": "y", "n": 2}, "hyp_2": {"text": "x", "n": 1}, "lang": "en"}},
+         "other keys of hypothesis and list"),
+        ("dict",
+         {"a": {"hyp_1": {"text": "x"}, "hyp_2": {"text": "ü"}, "odd": "\ud800", "n": None}},
+         {"a": {"hyp_1": {"text": "ü"}, "hyp_2": {"text": "x"}, "odd": "\ud800", "n": None}},
+         "half a surrogate pair, which UTF-8 cannot hold, as an escape"),
+        ("hyporadise", [{"instruction": "pick", "input": ["x", "y"], "lm": [1, 2], "output": "r"}],
+         [{"instruction": "pick", "input": ["y", "x"], "lm": [2, 1], "output": "r"}],
+         "the instruction; a column follows its hypotheses"),
+        ("jsonl", {"id": "a", "hyps": ["x", "y"], "scores": [-1.0, -2.0]},
+         {"id": "a", "hyps": ["y", "x"], "scores": [-2.0, -1.0]}, "scores beside strings"),
+        ("jsonl",
+         {"id": "a", "hyps": [{"text": "x"}, {"text": "y"}], "scores": {"by": "am"}, "score": 1},
+         {"id": "a", "hyps": [{"text": "y"}, {"text": "x"}], "scores": {"by": "am"}, "score": 1},
+         "keys about the list that are called scores and score"),
+        ("hyporadise", [{"input": ["x", "y"], "score": None, "am_score": [-1.0, -2.0]}],
+         [{"input": ["y", "x"], "score": None, "am_score": [-2.0, -1.0]}],
+         "the array that the scores were read from"),
+        ("jsonl", {"utt_id": 7, "nbest": [{"text": "x", "n": 1}, {"text": "y"}], "lang": "en"},
+         {"utt_id": 7, "nbest": [{"text": "y"}, {"text": "x", "n": 1}], "lang": "en"},
+         "key names and a numeric id"),
+        ("espnet1",
+         {"utts": {"a": {"spk": 1, "output": [{"rec_text": "x"}, {"rec_text": "y <eos>"}]}}},
+         {"utts": {"a": {"spk": 1,
+                         "output": [{"rec_text": "y <eos>", "name": "target1[1]"},
+                                    {"rec_text": "x", "name": "target1[2]"}]}}},
+         "speaker and end token"),
     ],
-)
+)  # fmt: skip
 def test_other_keys_of_a_json_file_are_kept(write, format, document, expected, why):
     (only,) = read_nbest(write(json.dumps(document))).lists
     swapped = dataclasses.replace(only, hypotheses=only.hypotheses[::-1])

@@ -78,26 +78,15 @@ LAYOUTS = [
     (LINES.format(*map(json.dumps, TWO)), ["u", "v"], "texts and scores"),
     (json.dumps(TWO) + "\n", ["u", "v"], "in an array"),
     (LINES.format(*map(json.dumps, [PAIR, PAIR])), ["0", "1"], "without ids"),
-    (
-        json.dumps({"texts": [["a b", "c"]] * 2, "scores": [[-1.0, -2.0]] * 2, "by": "x"}) + "\n",
-        ["0", "1"],
-        "the pair of tta.integrations",
-    ),
+    (json.dumps({"texts": [["a b", "c"]] * 2, "scores": [[-1.0, -2.0]] * 2, "by": "x"}) + "\n",
+     ["0", "1"], "the pair of tta.integrations"),
     (LINES.format(*map(json.dumps, FILES)), ["u", "v"], "beams that are objects"),
     (json.dumps(FILES) + "\n", ["u", "v"], "beams in an array"),
-    (
-        LINES.format(
-            *(json.dumps({"utt": i, "asr": {"best": "a b", "n_best": BEAMS}}) for i in "uv")
-        ),
-        ["u", "v"],
-        "inside an object",
-    ),
-    (
-        LINES.format(*(json.dumps({"out": {"asr": {"id": i, "hyps": BEAMS}}}) for i in "uv")),
-        ["u", "v"],
-        "inside two objects, with the id",
-    ),
-]
+    (LINES.format(*(json.dumps({"utt": i, "asr": {"best": "a b", "n_best": BEAMS}}) for i in "uv")),
+     ["u", "v"], "inside an object"),
+    (LINES.format(*(json.dumps({"out": {"asr": {"id": i, "hyps": BEAMS}}}) for i in "uv")),
+     ["u", "v"], "inside two objects, with the id"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("text", "ids", "why"), LAYOUTS, ids=[row[2] for row in LAYOUTS])

@@ -17,54 +17,6 @@ def write(tmp_path):
     return write
 
 
-@pytest.mark.parametrize(
-    ("references", "why"),
-    [
-        ("a cat\n\n", "in the order of the lists"),
-        ("c\na-b a cat\n", "by id, in any order; an id alone is an empty reference"),
-    ],
-)
-def test_references(write, references, why):
-    assert read_references(write(references), ["a-b", "c"]) == ["a cat", ""], why
-
-
-def test_numeric_ids_are_line_numbers(write):
-    assert read_references(write("r0\nr\n"), ["1", "0"]) == ["r", "r0"]
-
-
-def test_ids_from_one_do_not_shift_the_references(write):
-    assert read_references(write("r\ns\n"), ["1", "2"]) == ["r", "s"]
-
-
-@pytest.mark.parametrize(
-    ("references", "message", "why"),
-    [
-        ("u1 x\nu2 y\n", "refs: list 'u3' has no reference", "an id is missing, by id"),
-        ("u1 x\nu2 y\nu3 z\nu4 w\n", "refs:4: 'u4' has a reference but no list", "one too many"),
-        ("u1 x\nu2 y\nu1 z\n", "refs:3: duplicate id 'u1', first on line 1", "an id twice"),
-        ("v1 x\nv2 y\nv3 z\n", "refs: list 'u1' has no reference", "ids of another set"),
-        ("the cat\nthe hat\n", "refs: expected one reference per list, got 2 for 3", "too few"),
-        ("a\nb\nc\nd\n", "refs: expected one reference per list, got 4 for 3", "too many"),
-        ("", "refs: the file is empty", "empty"),
-    ],
-)
-def test_bad_references(write, references, message, why):
-    with pytest.raises(InputError, match=message):
-        read_references(write(references), ["u1", "u2", "u3"])
-
-
-@pytest.mark.parametrize(
-    ("references", "message", "why"),
-    [
-        ("a\nb\nc\nd\n", "refs:3: '2' has a reference but no list", "a hole in the ids"),
-        ("a\nb\n", "refs: expected one reference per list, got 2 for 3", "too few"),
-    ],
-)
-def test_bad_references_by_line_number(write, references, message, why):
-    with pytest.raises(InputError, match=message):
-        read_references(write(references), ["0", "1", "3"])
-
-
 STM_LINE = "{0} 1 spk 0.0 1.5 <o,f0,male> {1}\n"
 XML = '<?xml version="1.0"?><dataset><doc id="d"><src lang="de"><seg id="1">x</seg></src>{}</doc>'
 
@@ -73,28 +25,16 @@ LAYOUTS = [
     ("a cat (spk1-u1)\nthe dog (spk2-u2)\n", "trn of ESPnet, with speakers"),
     ("the dog (u2)\na cat(u1)\n", "trn in another order"),
     (";; a comment\n" + STM_LINE.format("f", "a cat") + STM_LINE.format("f", "the dog"), "STM"),
-    (
-        "f 1 spk 0 1 a cat\nf 1 x 1 2 ignore_time_segment_in_scoring\nf 1 spk 2 3 the dog\n",
-        "STM without labels, with a segment that is not scored",
-    ),
-    (
-        '<refset setid="s" srclang="any" trglang="en" refid="r">\n<doc docid="d" sysid="ref">\n'
-        "<seg id=1> a cat </seg>\n<seg id=2>\nthe\n dog</seg>\n</doc></refset>\n",
-        "SGML of NIST",
-    ),
-    (
-        XML.format('<ref translator="A"><seg id="1">a cat</seg><seg id="2">the dog</seg></ref>'),
-        "XML of WMT, with the source",
-    ),
-    (
-        '<refset><doc><seg id="1">a cat</seg></doc><doc><seg id="1">the dog</seg></doc></refset>',
-        "SGML of two documents",
-    ),
-    (
-        '{"audio_filepath": "/x/u2.wav", "text": "the dog"}\n{"audio_filepath": "u1.wav", "text": '
-        '"a cat"}',
-        "a manifest of NeMo, by the names of files",
-    ),
+    ("f 1 spk 0 1 a cat\nf 1 x 1 2 ignore_time_segment_in_scoring\nf 1 spk 2 3 the dog\n",
+     "STM without labels, with a segment that is not scored"),
+    ('<refset setid="s" srclang="any" trglang="en" refid="r">\n<doc docid="d" sysid="ref">\n'
+     "<seg id=1> a cat </seg>\n<seg id=2>\nthe\n dog</seg>\n</doc></refset>\n", "SGML of NIST"),
+    (XML.format('<ref translator="A"><seg id="1">a cat</seg><seg id="2">the dog</seg></ref>'),
+     "XML of WMT, with the source"),
+    ('<refset><doc><seg id="1">a cat</seg></doc><doc><seg id="1">the dog</seg></doc></refset>',
+     "SGML of two documents"),
+    ('{"audio_filepath": "/x/u2.wav", "text": "the dog"}\n{"audio_filepath": "u1.wav", "text": '
+     '"a cat"}', "a manifest of NeMo, by the names of files"),
     ('{"id": "u2", "ref": "the dog", "text": "x"}\n{"id": "u1", "ref": "a cat"}', "JSON lines"),
     ('[{"text": "a cat", "duration": 1},\n{"text": "the dog", "duration": 2}]', "in order"),
     ('{"u2": "the dog", "u1": "a cat"}', "an object of texts"),
@@ -108,7 +48,7 @@ LAYOUTS = [
     ("u2|the dog\nu1|a cat\n", "id and text with a bar"),
     ("text\na cat\nthe dog\n", "a column with a header"),
     ("\ufeffa cat\r\nthe dog\r\n", "plain"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("references", "why"), LAYOUTS, ids=[row[1] for row in LAYOUTS])
@@ -116,122 +56,99 @@ def test_layouts(write, references, why):
     assert read_references(write(references), ["u1", "u2"]) == ["a cat", "the dog"], why
 
 
-def test_texts_may_have_commas_and_brackets(write):
-    lines = ["a, cat (x)", "the, dog (x)"]
-    assert read_references(write("\n".join(lines)), ["u1", "u2"]) == lines
+RECOGS = "u1{0}:\tref=['a', 'cat']\nu1{0}:\thyp=['a']\nu2{0}:\tref=['it\\'s']\nu2{0}:\thyp=[]\n"
+MANIFEST = '{"audio_filepath": "1.wav", "text": "a"}\n{"audio_filepath": "0.wav", "text": "b"}'
+PATHS = "/x/b.wav the  cat\na.WAV\n"
+TEXTS = [  # lines of a file, the ids of the lists, their references, why
+    ("a cat\n\n", "a-b c", ["a cat", ""], "in the order of the lists"),
+    ("c\na-b a cat\n", "a-b c", ["a cat", ""], "by id, in any order; an id alone has no words"),
+    ("r0\nr\n", "1 0", ["r", "r0"], "numbers are those of lines"),
+    ("r\ns\n", "1 2", ["r", "s"], "numbers from 1"),
+    ("a, cat (x)\nthe, dog (x)", "u1 u2", ["a, cat (x)", "the, dog (x)"], "commas and brackets"),
+    ("{on} and/or {off}\n(x) it", "u1 u2", ["{on} and/or {off}", "(x) it"], "no alternatives"),
+    (MANIFEST, "0 1", ["a", "b"], "names of files are no indices"),
+    (MANIFEST, "vosk-0 vosk-1", ["a", "b"], "nor the numbers in ids"),
+    ('{"id": "1", "text": "a"}\n{"id": "0", "text": "b"}', "0 1", ["b", "a"], "ids may be indices"),
+    ("u2 1 s 0.0 1.5 <o,f0> the dog\nu1 1 s 0 1 <o> a cat\n", "u1 u2", ["a cat", "the dog"], "STM"),
+    ("r 1 s 0.0 1.5 <o,f0> a cat\nr 1 s 1 2 <o> the dog\n", "u1 u2", ["a cat", "the dog"], "STM"),
+    ("a cat,u1\nthe dog,u2\n", "u1 u2", ["a cat", "the dog"], "the id in the last column"),
+    ("the dog\tu2\na cat\tu1\n", "u1 u2", ["a cat", "the dog"], "the id after a tab"),
+    ('text\n"a cat"\nthe dog\n', "u1 u2", ["a cat", "the dog"], "one column of csv"),
+    ('"text"\n"a cat"\n"the dog"\n', "u1 u2", ["a cat", "the dog"], "all in quotes"),
+    ('text\n"a cat, please"\nthe dog\n', "u1 u2", ["a cat, please", "the dog"], "a comma"),
+    ('text\na, b\nsay "c, d"\n', "u1 u2", ["a, b", 'say "c, d"'], "quotes inside a text"),
+    (PATHS, "a b", ["", "the  cat"], "names of audio files before the words"),
+    (PATHS, "0 1", ["the  cat", ""], "ids that are indices: in order"),
+    ("b.flac\tx\na.flac\ty z\n", "a b", ["y z", "x"], "names of audio files before a tab"),
+    (RECOGS.format(""), "u1 u2", ["a cat", "it's"], "recogs of icefall, by the id of the cut"),
+    (RECOGS.format("-0"), "u1 u2", ["a cat", "it's"], "the id of the utterance and a number"),
+    (RECOGS.format("").replace("\t", " "), "u1 u2", ["a cat", "it's"], "a blank for the tab"),
+    ("ref=['a', 'cat']\nhyp=['a']\nref=[\"it's\"]\nhyp=[]\n", "u1 u2", ["a cat", "it's"],
+     "older files have no ids"),
+]  # fmt: skip
 
 
-def test_names_of_files_are_no_ids_of_lists_that_are_numbered(write):
-    manifest = '{"audio_filepath": "1.wav", "text": "a"}\n{"audio_filepath": "0.wav", "text": "b"}'
-    assert read_references(write(manifest), ["0", "1"]) == ["a", "b"]
-    assert read_references(write(manifest), ["vosk-0", "vosk-1"]) == ["a", "b"]
-    assert read_references(
-        write('{"id": "1", "text": "a"}\n{"id": "0", "text": "b"}'), ["0", "1"]
-    ) == [
-        "b",
-        "a",
-    ]
+@pytest.mark.parametrize(("references", "ids", "expected", "why"), TEXTS)
+def test_references(write, references, ids, expected, why):
+    assert read_references(write(references), ids.split()) == expected, why
 
 
-@pytest.mark.parametrize(
-    ("references", "message", "why"),
-    [
-        ("a cat (v1)\nthe dog (v2)\n", "list 'u1' has no reference", "trn of another set"),
-        (
-            '{"id": "u1", "text": "a"}\n{"id": "u1", "text": "b"}',
-            "refs:2: duplicate id 'u1'",
-            "JSON",
-        ),
-        (
-            '{"audio_filepath": "x.wav", "text": "a"}\n{"audio_filepath": "y.wav", "text": "b"}',
-            "list 'ua' has no reference",
-            "other files",
-        ),
-        ('{"duration": 1}', "refs:1: expected an object with a reference", "no text"),
-        ('{"text": 1}', "refs:1: expected an object with a reference", "no text"),
-        ('{"text": "a"}\n{"text": ', "refs:2: malformed JSON", "cut short"),
-        (
-            '{"id": "u1", "text": "a"}\n{"text": "b"}',
-            "refs:2: expected an id as in other",
-            "one id",
-        ),
-        ("<refset refid='a'></refset>", "expected one reference per list, got 0", "empty"),
-        (
-            '<refset refid="a"><seg>a</seg></refset><refset refid="b"><seg>a</seg></refset>',
-            "2 reference sets: .*; expected one",
-            "several references",
-        ),
-        ("<tstset><seg>a</seg></tstset>", "XML or SGML without <refset> or <ref>", "a system"),
-        ("f 1 0.0 0.5 the\nf 1 0.5 0.2 dog 0.9\n", "this is a CTM, with one word per line", "CTM"),
-        ("1\n00:00:01,000 --> 00:00:02,000\na cat\n", "these are subtitles", "SRT"),
-        (
-            "u1|The cat.|the cat\nu2|The dog.|the dog\n",
-            "a table of 3 columns, separated by |",
-            "LJ Speech, with two texts",
-        ),
-        (
-            "u1\t0.5\ta cat\nu2\t1.5\tthe dog\n",
-            "a table of 3 columns, separated by tabs",
-            "no header",
-        ),
-        ("a cat\t-1\nthe dog\t-2\n", "a table of 2 columns, separated by tabs", "scores"),
-    ],
-)
-def test_other_layouts_are_refused_by_name(write, references, message, why):
-    with pytest.raises(InputError, match=message):
-        read_references(write(references), ["ua", "ub"] if why == "other files" else ["u1", "u2"])
+BAD = [  # lines of a file, the error after "refs", why; for the lists u1 and u2
+    ("u1 x\n", ": list 'u2' has no reference", "an id is missing"),
+    ("u1 x\nu2 y\nu3 z\n", ":3: 'u3' has a reference but no list", "one too many"),
+    ("u1 x\nu2 y\nu1 z\n", ":3: duplicate id 'u1', first on line 1", "an id twice"),
+    ("v1 x\nv2 y\n", ": list 'u1' has no reference", "ids of another set"),
+    ("the cat\n", ": expected one reference per list, got 1 for 2", "too few"),
+    ("a\nb\nc\n", ": expected one reference per list, got 3 for 2", "too many"),
+    ("", ": the file is empty", "empty"),
+    ("a cat (v1)\nthe dog (v2)\n", ": list 'u1' has no reference", "trn of another set"),
+    ('{"id": "u1", "text": "a"}\n{"id": "u1", "text": "b"}', ":2: duplicate id 'u1'", "JSON"),
+    ('{"duration": 1}', ":1: expected an object with a reference", "no text"),
+    ('{"text": 1}', ":1: expected an object with a reference", "no text"),
+    ('{"text": "a"}\n{"text": ', ":2: malformed JSON", "cut short"),
+    ('{"id": "u1", "text": "a"}\n{"text": "b"}', ":2: expected an id as in other", "one id"),
+    ("<refset refid='a'></refset>", ": expected one reference per list, got 0", "empty"),
+    ('<refset refid="a"><seg>a</seg></refset><refset refid="b"><seg>a</seg></refset>',
+     ": .*2 reference sets: .*; expected one", "several references"),
+    ("<tstset><seg>a</seg></tstset>", ": .*XML or SGML without <refset> or <ref>", "a system"),
+    (XML.format('<ref><seg id="2">a</seg><seg id="1">b</seg></ref>'), ": segment 1 after", "order"),
+    ("f 1 0.0 0.5 the\nf 1 0.5 0.2 dog 0.9\n", ": this is a CTM, with one word per line", "CTM"),
+    ("1\n00:00:01,000 --> 00:00:02,000\na cat\n", ": these are subtitles", "SRT"),
+    ("u1|A.|a\nu2|B.|b\n", r": a table of 3 columns, separated by \|", "LJ Speech has two texts"),
+    ("u1\t0.5\ta\nu2\t1.5\tb\n", ": a table of 3 columns, separated by tabs", "no header"),
+    ("a cat\t-1\nthe dog\t-2\n", ": a table of 2 columns, separated by tabs", "scores"),
+    ("u1,0.9,turn on\nu2,0.8,close it\n", ": a table of 3 columns", "scores between"),
+    ("turn { on / off / @ } (u1)\nx (u2)\n", ":1: several readings in '{ on / off / @ }'", "trn"),
+    ("turn (%uh) on (u1)\nclose it (u2)\n", r":1: several readings in '\(%uh\)'", "optional"),
+    ("turn on (u1)\nclose (um) it (u2)\n", r":2: several readings in '\(um\)'", "optional"),
+    ("a 1 s 0 1 turn on\nb 1 s 0 1 { it / that }\n", ":2: several readings", "STM"),
+    ("turn on (u1)\nclose it (u1)\n", ":2: duplicate id 'u1', first on line 1", "trn"),
+    ("x (spk-u1)\ny (spk-u2)\nz\n", r":3: expected `words \(id\)` as in other lines", "trn"),
+    ("u1,turn on, please\nu2,close it\n", ": the lines begin with ids of lists", "commas"),
+    ("u1;turn on\nu2;close it\n", ": the lines begin with ids of lists", "another sign"),
+    ('#!MLF!#\n"*/u1.lab"\nturn\non\n.\n', ": this is an MLF of HTK", "HTK"),
+    ('File type = "ooTextFile"\nx\n', ": this is a TextGrid", "Praat"),
+    ("u1:\tref=['a'\nu1:\thyp=[]\n", r":1: expected a list of words, got \"\['a'\"", "recogs"),
+]  # fmt: skip
 
 
-REFERENCES = ["turn on", "close it"]
-
-
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        ("u2 1 s 0.0 1.5 <o,f0> close it\nu1 1 s 0.0 1.5 <o,f0> turn on\n", "STM, by the file"),
-        ("rec 1 s 0.0 1.5 <o,f0> turn on\nrec 1 s 1.5 2.5 <o> close it\n", "STM, in order"),
-        ("turn on,u1\nclose it,u2\n", "the id in the last column"),
-        ("close it\tu2\nturn on\tu1\n", "the id after a tab"),
-        ('text\n"turn on"\nclose it\n', "one column of csv"),
-        ('"text"\n"turn on"\n"close it"\n', "one column of csv with all in quotes"),
-    ],
-)
-def test_ids_and_quotes_are_no_words(write, text, why):
-    assert read_references(write(text), ["u1", "u2"]) == REFERENCES, why
-
-
-def test_quotes_in_a_column_may_hold_commas(write):
-    text = 'text\n"turn on, please"\nclose it\n'
-    assert read_references(write(text), ["u1", "u2"]) == ["turn on, please", "close it"]
-    text = 'text\nturn on, please\nsay "close, it"\n'
-    assert read_references(write(text), ["u1", "u2"]) == ["turn on, please", 'say "close, it"']
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (
-            "turn { on / off / @ } (u1)\nclose it (u2)\n",
-            ":1: several readings in '{ on / off / @ }'",
-        ),
-        ("turn (%uh) on (u1)\nclose it (u2)\n", r":1: several readings in '\(%uh\)'"),
-        ("turn on (u1)\nclose (um) it (u2)\n", r":2: several readings in '\(um\)'"),
-        ("turn on (u1)\nclose it (u1)\n", ":2: duplicate id 'u1', first on line 1"),
-        ("x (spk-u1)\ny (spk-u2)\nz\n", r":3: expected `words \(id\)` as in other lines"),
-        (XML.format('<ref><seg id="2">a</seg><seg id="1">b</seg></ref>'), ": segment 1 after"),
-        ("a 1 s 0 1 turn on\nb 1 s 0 1 { it / that }\n", ":2: several readings"),
-        ("u1,turn on, please\nu2,close it\n", ": the lines begin with ids of lists"),
-        ("aa;turn on\nbb;close it\n", ": the lines begin with ids of lists"),
-        ("u1 turn on\nu1 close it\n", ":2: duplicate id 'u1'"),
-        ("u1,0.9,turn on\nu2,0.8,close it\n", ": a table of 3 columns"),
-        ('#!MLF!#\n"*/u1.lab"\nturn\non\n.\n', ": this is an MLF of HTK"),
-        ('File type = "ooTextFile"\nx\n', ": this is a TextGrid"),
-    ],
-)
-def test_what_is_no_reference_is_refused_by_name(write, text, message):
-    ids = ["aa", "bb"] if text.startswith("aa") else ["u1", "u2"]
+@pytest.mark.parametrize(("references", "message", "why"), BAD)
+def test_what_is_no_reference_is_refused_by_name(write, references, message, why):
     with pytest.raises(InputError, match=f"refs{message}"):
-        read_references(write(text), ids)
+        read_references(write(references), ["u1", "u2"])
+
+
+@pytest.mark.parametrize(
+    ("references", "ids", "message"),
+    [
+        ("a\nb\nc\nd\n", "0 1 3", "refs:3: '2' has a reference but no list"),
+        ("a\nb\n", "0 1 3", "refs: expected one reference per list, got 2 for 3"),
+        (MANIFEST, "ua ub", "list 'ua' has no reference"),
+    ],
+)
+def test_references_that_are_not_of_these_lists_are_refused(write, references, ids, message):
+    with pytest.raises(InputError, match=message):
+        read_references(write(references), ids.split())
 
 
 @pytest.mark.parametrize(
@@ -252,39 +169,6 @@ def test_what_is_no_reference_is_refused_by_name(write, text, message):
 def test_alternatives_are_refused_in_every_layout(write, text, readings):
     with pytest.raises(InputError, match=r"several readings in .\{.*/.*\}., as for sclite"):
         read_references(write(text.replace("{0}", readings)), ["u1", "u2"])
-
-
-def test_braces_and_bars_alone_are_no_alternatives(write):
-    lines = ["turn {on} and/or {off}", "(close) it"]
-    assert read_references(write("\n".join(lines)), ["u1", "u2"]) == lines
-
-
-def test_names_of_audio_files_before_the_words(write):
-    path = write("/x/b.wav the  cat\na.WAV\n")
-    assert read_references(path, ["a", "b"]) == ["", "the  cat"]
-    assert read_references(path, ["0", "1"]) == ["the  cat", ""], "ids that are indices: in order"
-    assert read_references(write("b.flac\tx\na.flac\ty z\n"), ["a", "b"]) == ["y z", "x"]
-
-
-RECOGS = "u1{0}:\tref=['a', 'cat']\nu1{0}:\thyp=['a']\nu2{0}:\tref=['it\\'s']\nu2{0}:\thyp=[]\n"
-
-
-@pytest.mark.parametrize(
-    ("recogs", "why"),
-    [
-        (RECOGS.format(""), "by the id of the cut"),
-        (RECOGS.format("-0"), "the id of the cut is that of the utterance and a number"),
-        (RECOGS.format("").replace("\t", " "), "a blank for the tab"),
-        ("ref=['a', 'cat']\nhyp=['a']\nref=[\"it's\"]\nhyp=[]\n", "older files have no ids"),
-    ],
-)
-def test_recogs_of_icefall(write, recogs, why):
-    assert read_references(write(recogs), ["u1", "u2"]) == ["a cat", "it's"], why
-
-
-def test_recogs_that_hold_no_words_are_refused(write):
-    with pytest.raises(InputError, match=r"refs:1: expected a list of words, got \"\['a'\""):
-        read_references(write("u1:\tref=['a'\nu1:\thyp=[]\n"), ["u1"])
 
 
 @pytest.mark.parametrize(

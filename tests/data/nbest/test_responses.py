@@ -23,253 +23,96 @@ def google(*texts, **more):
 
 # what it is, the records, {id: texts}
 RECORDS = [
-    (
-        "Google: results are segments",
-        [{"results": [google("a", "b"), google("c")]}],
-        {"file-0": ["a", "b"], "file-1": ["c"]},
-    ),
-    (
-        "Google: a record each",
-        [{"id": "x", "results": [google("a")]}, {"id": "y", "results": [google("b")]}],
-        {"x": ["a"], "y": ["b"]},
-    ),
-    (
-        "Google: a long operation",
-        [{"name": "1", "done": True, "response": {"results": [google("a", resultEndTime="1s")]}}],
-        {"file": ["a"]},
-    ),
-    (
-        "Google: streamed",
-        [{"results": [google("x", isFinal=False)]}, {"results": [google("a", isFinal=True)]}],
-        {"file": ["a"]},
-    ),
-    (
-        "Google: streamed, names of protobuf",
-        [{"results": [google("x", is_final=False), google("a", is_final=True)]}],
-        {"file": ["a"]},
-    ),
-    (
-        "Google: a batch of version 2",
-        [
-            {
-                "results": {
-                    "gs://b/u1.wav": {"transcript": {"results": [google("a")]}},
-                    "gs://b/u2.wav": {"inlineResult": {"transcript": {"results": [google("b")]}}},
-                }
-            }
-        ],
-        {"u1": ["a"], "u2": ["b"]},
-    ),
-    (
-        "Google: silence",
-        [{"id": "x", "results": [google("a")]}, {"id": "y", "totalBilledTime": "1s"}],
-        {"x": ["a"], "y": []},
-    ),
-    (
-        "Google: an empty text is left out",
-        [{"id": "x", "results": [{"alternatives": [{}]}]}, {"results": [google("a")]}],
-        {"x": [""], "file": ["a"]},
-    ),
-    (
-        "Amazon: words are no lists",
-        [
-            {
-                "jobName": "j",
-                "results": {
-                    "transcripts": [{"transcript": "a c"}],
-                    "segments": [{"start_time": "0.1", **google("a ", "b ")}, google("c ")],
-                    "items": [{"alternatives": [{"confidence": "0.9", "content": "a"}]}],
-                },
-            }
-        ],
-        {"j-0": ["a", "b"], "j-1": ["c"]},
-    ),
-    (
-        "Amazon: streamed",
-        [
-            {
-                "Transcript": {
-                    "Results": [{"IsPartial": True, "Alternatives": [{"Transcript": "x"}]}]
-                }
-            },
-            {
-                "Transcript": {
-                    "Results": [{"IsPartial": False, "Alternatives": [{"Transcript": "a"}]}]
-                }
-            },
-        ],
-        {"file": ["a"]},
-    ),
-    (
-        "Azure: a phrase",
-        [
-            {
-                "RecognitionStatus": "Success",
-                "DisplayText": "A.",
-                "NBest": [
-                    {
-                        "Confidence": 0.9,
-                        "Lexical": "a",
-                        "ITN": "a",
-                        "MaskedITN": "a",
-                        "Display": "A.",
-                    },
-                    {
-                        "Confidence": 0.5,
-                        "Lexical": "b",
-                        "ITN": "b",
-                        "MaskedITN": "b",
-                        "Display": "B.",
-                    },
-                ],
-            }
-        ],
-        {"file": ["A.", "B."]},
-    ),
-    (
-        "Azure: without display texts",
-        [{"Id": "i", "NBest": [{"Lexical": "a", "Confidence": 0.9}]}],
-        {"i": ["a"]},
-    ),
-    (
-        "Azure: a batch",
-        [
-            {
-                "source": "https://x/u1.wav",
-                "combinedRecognizedPhrases": [{"channel": 0, "lexical": "a b"}],
-                "recognizedPhrases": [
-                    {"channel": 0, "nBest": [{"lexical": "a", "confidence": 0.9}]},
-                    {"channel": 0, "nBest": [{"lexical": "b", "confidence": 0.8}]},
-                ],
-            }
-        ],
-        {"u1-0": ["a"], "u1-1": ["b"]},
-    ),
-    (
-        "Deepgram",
-        [
-            {
-                "metadata": {"request_id": "r"},
-                "results": {
-                    "channels": [
-                        {
-                            "alternatives": [
-                                {
-                                    "transcript": "a",
-                                    "confidence": 0.9,
-                                    "words": [{"word": "a", "confidence": 0.8}],
-                                }
-                            ]
-                        },
-                        {"alternatives": [{"transcript": "", "confidence": 0.0, "words": []}]},
-                    ]
-                },
-            }
-        ],
-        {"file-0": ["a"], "file-1": [""]},
-    ),
-    (
-        "Deepgram, streamed",
-        [{"is_final": False, "channel": google("x")}, {"is_final": True, "channel": google("a")}],
-        {"file": ["a"]},
-    ),
-    (
-        "IBM Watson: alternatives of words",
-        [
-            {
-                "result_index": 0,
-                "results": [
-                    {
-                        "final": True,
-                        **google("a", "b"),
-                        "word_alternatives": [{"alternatives": [{"confidence": 1, "word": "a"}]}],
-                    }
-                ],
-            }
-        ],
-        {"file": ["a", "b"]},
-    ),
-    (
-        "Vosk",
-        [
-            {"partial": ""},
-            {
-                "alternatives": [
-                    {"confidence": 297.0, "text": "a"},
-                    {"confidence": 296.0, "text": "b"},
-                ]
-            },
-            {"alternatives": [{"confidence": 1.0, "text": ""}]},
-        ],
-        {"file-0": ["a", "b"], "file-1": [""]},
-    ),
-    (
-        "gst-kaldi",
-        [
-            {
-                "status": 0,
-                "segment": 0,
-                "id": "s",
-                "result": {"final": False, "hypotheses": [{"transcript": "x"}]},
-            },
-            {
-                "status": 0,
-                "segment": 0,
-                "id": "s",
-                "result": {
-                    "final": True,
-                    "hypotheses": [
-                        {"transcript": "a", "likelihood": -3.0, "confidence": 0.9},
-                        {"transcript": "b", "likelihood": -4.0},
-                    ],
-                },
-            },
-            {
-                "status": 0,
-                "segment": 1,
-                "id": "s",
-                "result": {"final": True, "hypotheses": [{"transcript": "c", "likelihood": 1.0}]},
-            },
-        ],
-        {"s-0": ["a", "b"], "s-1": ["c"]},
-    ),
-    (
-        "kaldi-gstreamer-server by HTTP",
-        [{"status": 0, "id": "s", "hypotheses": [{"utterance": "a"}]}],
-        {"s": ["a"]},
-    ),
-    (
-        "NeMo",
-        [
-            {
-                "audio_filepath": "/x/u1.wav",
-                "text": "r",
-                "pred_text_m": "a",
-                "beams": [["a", -1.0], ["b", -2.0]],
-            }
-        ],
-        {"u1": ["a", "b"]},
-    ),
-    (
-        "NeMo: segments of one file",
-        [{"audio_filepath": "u.wav", "offset": i, "beams": [["a", -1.0]]} for i in (0, 1)],
-        {"u-0": ["a"], "u-1": ["a"]},
-    ),
-    (
-        "Sockeye",
-        [
-            {
-                "sentence_id": 1,
-                "translation": "a",
-                "score": 1.0,
-                "translations": ["a", "b"],
-                "scores": [[1.0], [2.0]],
-            }
-        ],
-        {"1": ["a", "b"]},
-    ),
+    ("Google: results are segments", [{"results": [google("a", "b"), google("c")]}],
+     {"file-0": ["a", "b"], "file-1": ["c"]}),
+    ("Google: a record each",
+     [{"id": "x", "results": [google("a")]}, {"id": "y", "results": [google("b")]}],
+     {"x": ["a"], "y": ["b"]}),
+    ("Google: a long operation",
+     [{"name": "1", "done": True, "response": {"results": [google("a", resultEndTime="1s")]}}],
+     {"file": ["a"]}),
+    ("Google: streamed",
+     [{"results": [google("x", isFinal=False)]}, {"results": [google("a", isFinal=True)]}],
+     {"file": ["a"]}),
+    ("Google: streamed, names of protobuf",
+     [{"results": [google("x", is_final=False), google("a", is_final=True)]}], {"file": ["a"]}),
+    ("Google: a batch of version 2",
+     [{"results": {"gs://b/u1.wav": {"transcript": {"results": [google("a")]}},
+                   "gs://b/u2.wav": {"inlineResult": {"transcript": {"results": [google("b")]}}}}}],
+     {"u1": ["a"], "u2": ["b"]}),
+    ("Google: silence",
+     [{"id": "x", "results": [google("a")]}, {"id": "y", "totalBilledTime": "1s"}],
+     {"x": ["a"], "y": []}),
+    ("Google: an empty text is left out",
+     [{"id": "x", "results": [{"alternatives": [{}]}]}, {"results": [google("a")]}],
+     {"x": [""], "file": ["a"]}),
+    ("Amazon: words are no lists",
+     [{"jobName": "j",
+       "results": {"transcripts": [{"transcript": "a c"}],
+                   "segments": [{"start_time": "0.1", **google("a ", "b ")}, google("c ")],
+                   "items": [{"alternatives": [{"confidence": "0.9", "content": "a"}]}]}}],
+     {"j-0": ["a", "b"], "j-1": ["c"]}),
+    ("Amazon: streamed",
+     [{"Transcript": {"Results": [{"IsPartial": True, "Alternatives": [{"Transcript": "x"}]}]}},
+      {"Transcript": {"Results": [{"IsPartial": False, "Alternatives": [{"Transcript": "a"}]}]}}],
+     {"file": ["a"]}),
+    ("Azure: a phrase",
+     [{"RecognitionStatus": "Success", "DisplayText": "A.",
+       "NBest": [{"Confidence": 0.9, "Lexical": "a", "ITN": "a", "MaskedITN": "a", "Display": "A."},
+                 {"Confidence": 0.5, "Lexical": "b", "ITN": "b", "MaskedITN": "b",
+                  "Display": "B."}]}], {"file": ["A.", "B."]}),
+    ("Azure: without display texts", [{"Id": "i", "NBest": [{"Lexical": "a", "Confidence": 0.9}]}],
+     {"i": ["a"]}),
+    ("Azure: a batch",
+     [{"source": "https://x/u1.wav",
+       "combinedRecognizedPhrases": [{"channel": 0, "lexical": "a b"}],
+       "recognizedPhrases": [{"channel": 0, "nBest": [{"lexical": "a", "confidence": 0.9}]},
+                             {"channel": 0, "nBest": [{"lexical": "b", "confidence": 0.8}]}]}],
+     {"u1-0": ["a"], "u1-1": ["b"]}),
+    ("Deepgram",
+     [{"metadata": {"request_id": "r"},
+       "results": {"channels": [{"alternatives": [{"transcript": "a", "confidence": 0.9,
+                                                   "words": [{"word": "a", "confidence": 0.8}]}]},
+                                {"alternatives": [{"transcript": "", "confidence": 0.0,
+                                                   "words": []}]}]}}],
+     {"file-0": ["a"], "file-1": [""]}),
+    ("Deepgram, streamed",
+     [{"is_final": False, "channel": google("x")}, {"is_final": True, "channel": google("a")}],
+     {"file": ["a"]}),
+    ("IBM Watson: alternatives of words",
+     [{"result_index": 0,
+       "results": [{"final": True, **google("a", "b"),
+                    "word_alternatives": [{"alternatives": [{"confidence": 1, "word": "a"}]}]}]}],
+     {"file": ["a", "b"]}),
+    ("Vosk",
+     [{"partial": ""},
+      {"alternatives": [{"confidence": 297.0, "text": "a"}, {"confidence": 296.0, "text": "b"}]},
+      {"alternatives": [{"confidence": 1.0, "text": ""}]}], {"file-0": ["a", "b"], "file-1": [""]}),
+    ("gst-kaldi",
+     [{"status": 0, "segment": 0, "id": "s",
+       "result": {"final": False, "hypotheses": [{"transcript": "x"}]}},
+      {"status": 0, "segment": 0, "id": "s",
+       "result": {"final": True,
+                  "hypotheses": [{"transcript": "a", "likelihood": -3.0, "confidence": 0.9},
+                                 {"transcript": "b", "likelihood": -4.0}]}},
+      {"status": 0, "segment": 1, "id": "s",
+       "result": {"final": True, "hypotheses": [{"transcript": "c", "likelihood": 1.0}]}}],
+     {"s-0": ["a", "b"], "s-1": ["c"]}),
+    ("kaldi-gstreamer-server by HTTP",
+     [{"status": 0, "id": "s", "hypotheses": [{"utterance": "a"}]}], {"s": ["a"]}),
+    ("NeMo",
+     [{"audio_filepath": "/x/u1.wav", "text": "r", "pred_text_m": "a",
+       "beams": [["a", -1.0], ["b", -2.0]]}], {"u1": ["a", "b"]}),
+    ("NeMo: segments of one file",
+     [{"audio_filepath": "u.wav", "offset": i, "beams": [["a", -1.0]]} for i in (0, 1)],
+     {"u-0": ["a"], "u-1": ["a"]}),
+    ("Sockeye",
+     [{"sentence_id": 1, "translation": "a", "score": 1.0, "translations": ["a", "b"],
+       "scores": [[1.0], [2.0]]}], {"1": ["a", "b"]}),
+    ("NeMo: a path of Windows has a stem",
+     [{"audio_filepath": "C:\\x\\u.1.wav", "beams": [["a", -1.0]]}], {"u.1": ["a"]}),
     ("Sockeye's nbest", [{"translations": ["a", "b"], "scores": [1.0, 2.0]}], {"file": ["a", "b"]}),
-]
+]  # fmt: skip
 
 
 def write(folder, records, style="lines"):
@@ -280,11 +123,6 @@ def write(folder, records, style="lines"):
         indent = {"lines": None, "indented": 2}[style]
         path.write_text("".join(json.dumps(one, indent=indent) + "\n" for one in records))
     return path
-
-
-def test_a_path_of_windows_has_a_stem(tmp_path):
-    path = write(tmp_path, [{"audio_filepath": "C:\\x\\u.1.wav", "beams": [["a", -1.0]]}])
-    assert [one.utterance_id for one in read_nbest(path).lists] == ["u.1"]
 
 
 @pytest.mark.parametrize("style", ["lines", "array", "indented"])
@@ -386,24 +224,29 @@ def test_other_segments_of_a_record_are_kept_and_missing_lists_removed(tmp_path)
     assert json.loads((tmp_path / "out").read_text()) == {"results": results[1:], "requestId": "1"}
 
 
-def test_confidences_are_features_and_scores_only_if_they_are_no_shares(tmp_path):
-    rows = [{"alternatives": [{"text": "a", "confidence": 0.9}, {"text": "b", "confidence": 0.1}]}]
-    (one,) = read_nbest(write(tmp_path, rows)).lists
-    assert [(h.score, h.features) for h in one.hypotheses] == [
-        (None, {"confidence": 0.9}),
-        (None, {"confidence": 0.1}),
-    ]
-    rows[0]["alternatives"][0]["confidence"] = 297.0
-    (one,) = read_nbest(write(tmp_path, rows)).lists
-    assert [(h.score, h.features) for h in one.hypotheses] == [(297.0, {}), (0.1, {})]
+def vosk(*alternatives):
+    return {"alternatives": [{"text": text, "confidence": c} for text, c in alternatives]}
 
 
-def test_a_confidence_of_0_that_only_the_first_one_has_not_is_not_set(tmp_path):
-    row = {"results": [{"alternatives": [
-        {"transcript": "a", "confidence": 0.9}, {"transcript": "b", "confidence": 0.0}
-    ]}]}  # fmt: skip
-    (one,) = read_nbest(write(tmp_path, [row])).lists
-    assert [h.features for h in one.hypotheses] == [{"confidence": 0.9}, {}]
+def of_google(*alternatives):
+    texts = [{"transcript": text, "confidence": c} for text, c in alternatives]
+    return {"results": [{"alternatives": texts}]}
+
+
+@pytest.mark.parametrize(
+    ("record", "scores", "features", "why"),
+    [
+        (vosk(("a", 0.9), ("b", 0.1)), [None, None], [0.9, 0.1], "shares"),
+        (vosk(("a", 297.0), ("b", 0.1)), [297.0, 0.1], [None, None], "no shares"),
+        (of_google(("a", 0.9), ("b", 0.0)), [None, None], [0.9, None], "a 0 after it is not set"),
+    ],
+)
+def test_confidences_are_features_and_scores_only_if_they_are_no_shares(
+    tmp_path, record, scores, features, why
+):
+    (one,) = read_nbest(write(tmp_path, [record])).lists
+    assert [h.score for h in one.hypotheses] == scores, why
+    assert [h.features.get("confidence") for h in one.hypotheses] == features, why
 
 
 def test_a_folder_of_responses(tmp_path):
@@ -431,19 +274,13 @@ def test_a_folder_of_responses(tmp_path):
     [
         ([{"results": [google("a")]}, {"x": 1}], ":2: no array .* in {'x': 1}", "no list"),
         ([google("a"), {"beams": [["b", 1]]}], "could be nemo or responses: name", "two tools"),
-        (
-            [{"translations": ["a", "b"], "scores": [[1.0]]}],
-            'expected one number in "scores" per hypothesis, got 1 for 2',
-            "a score is missing",
-        ),
+        ([{"translations": ["a", "b"], "scores": [[1.0]]}],
+         'expected one number in "scores" per hypothesis, got 1 for 2', "a score is missing"),
         ([{"beams": [["a", "high"]]}], "expected a finite number as score, got 'high'", "a word"),
-        (
-            [{"results": {"transcripts": [{"transcript": "a"}]}}],
-            "ask the service for alt",
-            "no lists",
-        ),
+        ([{"results": {"transcripts": [{"transcript": "a"}]}}], "ask the service for alt",
+         "no lists"),
     ],
-)
+)  # fmt: skip
 def test_bad_records(tmp_path, records, message, why):
     with pytest.raises(InputError, match=message):
         read_nbest(write(tmp_path, records))

@@ -92,12 +92,6 @@ def test_utterances_of_one_recording_are_not_mixed(write, text, message):  # noq
     assert read_nbest(write(text.replace("7", "0").replace("y/", "x/"))).lists[0].hypotheses, first
 
 
-def test_json_rows_of_one_id_must_be_adjacent(write):  # noqa: F811
-    rows = "".join(f'{{"id": "{i}", "text": "a"}}\n' for i in "aba")
-    with pytest.raises(InputError, match="duplicate id 'a'"):
-        read_nbest(write(rows))
-
-
 def test_json_rows_may_have_different_keys(write):  # noqa: F811
     rows = '{"id": 1, "text": "a b", "x": [1]}\n{"id": 1, "sentence": "a b", "x": [2], "y": 1}\n'
     with pytest.raises(InputError, match="text may be the hypothesis, or the reference of 'x'"):

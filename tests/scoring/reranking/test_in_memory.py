@@ -156,53 +156,8 @@ def test_without_scores_the_rank_is_the_score():
     assert 0 < found[0].weights.lm_weight < 1
 
 
-def test_equal_scores_leave_the_choice_to_the_model():
-    found = tta.rerank(["the kat", "the cat"], [-7, -7], FakeModel())
-    assert found.texts == ["the cat", "the kat"]
-    assert found.weights.lm_weight > 0
-
-
 # "a b c" is the most probable text, but the others are nearly the same and outvote it.
 VOTES = {"a b c": 0.4, "a x y": 0.3, "a x z": 0.3}
-
-
-@pytest.mark.parametrize("model", ["none", FakeModel()], ids=["none", "with a model"])
-def test_mbr_orders_by_expected_loss(monkeypatch, model):
-    monkeypatch.setattr(tta, "load", lambda *_, **__: pytest.fail("a model was loaded"))
-    shares = () if model == "none" else (1.0,)
-    weights = RerankWeights(0.0, shares=shares, scale=2.0)
-    scores = [math.log(p) / 2 for p in VOTES.values()]
-    found = tta.rerank(list(VOTES), scores, model, weights=weights)
-    assert found.texts == ["a x y", "a x z", "a b c"]
-    assert found.posteriors == pytest.approx([0.3, 0.3, 0.4])
-    assert found.expected_losses == pytest.approx([1.1, 1.1, 1.2])
-    assert found.scores == pytest.approx([scores[1], scores[2], scores[0]])
-    by_score = tta.rerank(list(VOTES), scores, model, weights=RerankWeights(0.0, shares=shares))
-    assert by_score.texts == list(VOTES)
-    assert by_score.posteriors is by_score.expected_losses is None
-
-
-def test_the_loss_follows_the_metric():
-    weights = RerankWeights(0.0, shares=(), scale=1.0)
-    scores = [math.log(p) for p in VOTES.values()]
-    wer, bleu = (
-        tta.rerank(list(VOTES), scores, "none", weights=weights, metric=metric)
-        for metric in ("wer", "bleu")
-    )
-    by_text = [dict(zip(one.texts, one.posteriors, strict=True)) for one in (wer, bleu)]
-    assert by_text[0] == pytest.approx(by_text[1])
-    assert max(bleu.expected_losses) < 1 < min(wer.expected_losses)
-
-
-def test_without_a_model(monkeypatch):
-    monkeypatch.setattr(tta, "load", lambda *_, **__: pytest.fail("a model was loaded"))
-    lists, scores, references = make_lists(7)
-    weights = tta.tune(lists, references, scores, "none")
-    assert (weights.lm_weight, weights.shares) == (0.0, ())
-    for given in (weights, None):
-        found = tta.rerank(lists, scores, "none", weights=given)
-        assert [sorted(one.texts) for one in found] == [sorted(texts) for texts in lists]
-        assert found[0].weights.shares == ()
 
 
 def test_arrays_and_generators():
@@ -225,12 +180,6 @@ def test_empty_lists_stay_empty():
     found = tta.rerank(lists, scores, FakeModel(), weights=weights)
     right = sum(one.texts[0] == text for one, text in zip(found, references, strict=True))
     assert right > sum(lists[i][np.argmax(scores[i])] == references[i] for i in range(len(lists)))
-
-
-def test_a_model_that_is_loaded_scores_every_distinct_text_once():
-    lm = FakeModel()
-    tta.rerank([["the kat", "the cat"], ["the cat", "the kat"]], model=lm)
-    assert lm.scored == ["the kat", "the cat"]
 
 
 def test_tuning_takes_a_decision(monkeypatch):

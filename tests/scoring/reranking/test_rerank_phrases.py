@@ -6,7 +6,6 @@ import re
 import pytest
 
 import tta
-from tests.commands import run_command
 from tests.fake_model import FakeModel
 from tests.reranking import rerank
 from tta.data.nbest.files import read_nbest
@@ -183,18 +182,6 @@ def test_a_feature_of_the_file_with_the_same_name_gives_way(tmp_path, phrases):
     report = rerank(path, [], metric="wer", **given)
     assert "phrases" not in report.test.row("no model").weights.features
     assert {row["features"]["phrases"] for row in rows_of(scores)} == {0.0, 1.0}
-
-
-def test_the_command(tmp_path, phrases):
-    lists = write(tmp_path / "lists.jsonl", *[SURE] * 20, UNSURE, reference="at ely")
-    flags = f"--nbest_file={lists}", f"--phrases_file={phrases}", "--model=none"
-    done = run_command("tta-rerank", *flags)
-    assert done.returncode == 0, done.stderr
-    assert "with phrases" in done.stdout
-    done = run_command("tta-rerank", *flags[:1], f"--phrases_file={tmp_path / 'no'}")
-    assert done.returncode == 1
-    assert "Traceback" not in done.stderr
-    assert done.stderr.count("\n") == 1
 
 
 LISTS, SCORES = [[*SURE]] * 20 + [[*UNSURE]], [[*SURE.values()]] * 20 + [[*UNSURE.values()]]
