@@ -7,7 +7,7 @@
     python -m benchmarks.half_hour bring --work_dir=work --part=0 --output_dir=out
 
 `mix` and `pack` are for your machine, `run` and `bring` for the lent one; `unpack` puts the pieces
-of both together (docs/gpu.md). `run` does what is left of a plan: each run is flags of `tta
+of both together. `run` does what is left of a plan: each run is flags of `tta
 pretrain`, on Keras's JAX backend. Runs of one group go side by side, groups one after another. The
 same command goes on. It exits with status 0 when all is done, and with 143 when steps are left.
 

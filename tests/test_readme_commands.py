@@ -108,7 +108,7 @@ def test_the_quick_start_gives_the_rates_and_the_sentence_of_the_readme(clone):
     picks = json.loads((clone / "picks.json").read_text(encoding="utf-8"))
     found = re.search(
         r"largest change of (\d+) \((\d+) better, (\d+) worse.*: '(.*)', better\n"
-        r"  first pass  (.*)\n  reranked    (.*)\n",
+        r".*\n  first pass +[\d.]+ +[\d.]+  (.*)\n  reranked +[\d.]+ +[\d.]+  (.*)\n",
         printed,
     )
     *counts, name, first, reranked = found.groups()

@@ -68,9 +68,9 @@ def evaluate(
     statistics: ListStatistics,
     systems: Mapping[str, RerankWeights],
     compared: Iterable[str] = (),
-    beside: Iterable[str] = (),
     variants: Mapping[str, RerankWeights] | None = None,
     lists_of_systems: Mapping[str, ScoredLists] | None = None,
+    beside: Iterable[str] = (),
 ) -> Evaluation:
     """Measures the first pass (without scores: the order of the lists), systems and the oracle.
 
