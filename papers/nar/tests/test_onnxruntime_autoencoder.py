@@ -13,6 +13,7 @@ from tta.modeling.kits.onnx.weights import Arrays
 from tta.papers.nar.engines.onnxruntime import _ARRAYS, AutoencoderEngine
 from tta.papers.nar.functions import lowest
 from tta.papers.nar.tests.test_autoencoder import TYPES, autoencoder_config, make, unbiased
+from tta.scoring.engines.options import EngineOptions
 
 pytestmark = pytest.mark.tensorflow
 
@@ -40,7 +41,8 @@ def engine(model):
 def engine_of(model, precision="float32"):
     copy = Arrays(model.config)
     copy.arrays = {name: value.astype(np.float32) for name, value in arrays(model).items()}
-    return AutoencoderEngine(copy, SimpleNamespace(vocabulary=VOCABULARY), precision)
+    options = EngineOptions(precision=precision)
+    return AutoencoderEngine(copy, SimpleNamespace(vocabulary=VOCABULARY), options)
 
 
 @pytest.fixture(scope="module")

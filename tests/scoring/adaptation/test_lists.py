@@ -379,7 +379,7 @@ def test_a_training_that_diverges_is_refused(nbest, tmp_path):
 def test_a_training_that_sigterm_stopped_leaves_nothing(nbest, tiny, tmp_path, monkeypatch):
     """A trainer then returns False; test_trainer.py stops one by each signal."""
     stopped = SimpleNamespace(train=lambda until: False)
-    monkeypatch.setattr(lists, "make_list_trainer", lambda *_: stopped)
+    monkeypatch.setattr(lists, "make_list_trainer", lambda *_, **options: stopped)
     assert adapt(config(nbest, tmp_path / "new"), str(tiny)) is None
     assert not (tmp_path / "new").exists()
 
@@ -407,8 +407,8 @@ def test_a_training_that_ctrl_c_stopped_leaves_nothing(nbest, tmp_path, monkeypa
 def test_no_improvement_is_refused(nbest, tiny, tmp_path, monkeypatch):
     rates = []
 
-    def make_idle_trainer(lm, examples, rate, *_):
-        rates.append(rate)
+    def make_idle_trainer(lm, examples, learning_rate, **_):
+        rates.append(learning_rate)
         return SimpleNamespace(train=lambda until: True)
 
     monkeypatch.setattr(lists, "make_list_trainer", make_idle_trainer)
