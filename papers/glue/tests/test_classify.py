@@ -191,9 +191,9 @@ def test_finished_runs_are_not_taken_again_and_more_can_be_added(finished, tiny,
     taken = []
     fine_tune = fine_tuning.fine_tune
 
-    def counted(*arguments):
-        taken.append(arguments[-2])
-        return fine_tune(*arguments)
+    def counted(*arguments, run, **options):
+        taken.append(run)
+        return fine_tune(*arguments, run=run, **options)
 
     monkeypatch.setattr(fine_tuning, "fine_tune", counted)
     again = classify(config, str(tiny))

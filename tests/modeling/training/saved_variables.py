@@ -6,8 +6,8 @@ import numpy as np
 def saving(make_trainer, output):
     """`make_trainer`, whose trainers save their variables in `output` when they have trained."""
 
-    def make_saving_trainer(*args):
-        trainer = make_trainer(*args)
+    def make_saving_trainer(*args, **options):
+        trainer = make_trainer(*args, **options)
         train = trainer.train
 
         def train_and_save():
