@@ -20,6 +20,7 @@ from tta.scoring.combining.mixed import (
     Errors,
     corrected,
     in_doubt,
+    in_doubt_by_scores,
     look_again,
     margins_of,
     mark_as_int8,
@@ -143,6 +144,26 @@ def of_lists(lists, weights):
         for one in margins_of(decide(lists, weights), np.arange(len(lists.nbest)))
         for row, margins, slopes in zip(one.rows.tolist(), one.margins, one.slopes, strict=True)
     }
+
+
+@pytest.mark.parametrize(
+    ("deviations", "shift", "expected"),
+    [  # the pick is the first; the second has its text, and the others are 1, 10 and 100 below
+        ([0.1, 0.1, 0.1, 0.1, 0.1], 0.0, []),  # no rival is near, and an equal text is none
+        ([0.3, 0.3, 0.0, 0.3, 0.3], 0.0, [0]),  # the rival is exact
+        ([0.2, 0.2, 0.2, 2.6, 2.6], 0.0, [0, 2, 3]),
+        ([0.0, 0.0, 0.0, 2.4, 2.4], 0.0, []),  # 4 times 2.4 is below 10
+        ([0.0, 0.0, 0.0, 2.4, 2.4], 1.0, [3]),  # what scores in int8 have in common
+    ],
+)
+def test_rivals_by_their_combined_scores(deviations, shift, expected):
+    texts = {"a b": 0.0, "a c": -1.0, "d": -10.0, "e": -100.0}
+    hypotheses = (Hypothesis("a b", 0.0), *(Hypothesis(*one) for one in texts.items()))
+    lists = ScoredLists.build([NBestList("0", hypotheses)], dict.fromkeys(texts, (0.0, 1)))
+    decision = decide(lists, RerankWeights(0.0))
+    errors = Errors(np.array([deviations]), np.array([shift]))
+    found = in_doubt_by_scores(decision, errors, np.arange(1))
+    assert np.flatnonzero(found[0]).tolist() == expected
 
 
 def test_slopes_are_those_of_small_steps():
