@@ -14,14 +14,17 @@ L lists, N hypotheses in the longest list; B lists of a block, n hypotheses in i
 margins of a list.
 """
 
+import itertools
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tta.data.nbest.lists import NBestList
 from tta.scoring.combining.decision import Decision, decide
 from tta.scoring.combining.levels import with_equal_texts
+from tta.scoring.combining.part import Part
 from tta.scoring.combining.scored_lists import (
     InTwoPrecisions,
     ModelScores,
@@ -40,6 +43,9 @@ DEVIATION = 0.1
 SAFE = 4.0
 # The deviation that the posterior of a pick may have.
 POSTERIOR = 0.004
+# Lists of so many hypotheses are scored in float32 alone: int8 would leave half of them in doubt,
+# and a text that is scored twice takes more time than int8 saves.
+SHORT = 6
 # Float32 scores a hypothesis that makes up this much of the variance of a margin.
 SHARE = 0.02
 
@@ -56,7 +62,8 @@ def look_again(
     come back unchanged. Raises InputError if a score is not finite.
     """
     exact_scores: dict[int, dict[str, tuple[float, int]]] = {number: {} for number in models}
-    while (doubtful := in_doubt(lists, weights)).any():
+    doubtful = in_doubt(lists, weights)
+    while (rows := np.flatnonzero(doubtful.any(axis=1))).size:
         texts, columns = with_equal_texts(lists.nbest, doubtful), list(lists.models)
         for number, lm in models.items():
             scores = exact_scores[number]
@@ -65,7 +72,31 @@ def look_again(
             )
             columns[number] = corrected(lists, columns[number], doubtful, scores)
         lists = replace(lists, models=tuple(columns))
+        doubtful = in_doubt(lists, weights, rows)  # the other lists are as they were
     return lists
+
+
+def score_part(part: Part, lm: MixedModel, progress: bool = False) -> Part:
+    """Adds a column of a model: scores in float32 in lists that are `SHORT`, else in int8 so far.
+
+    Raises InputError if a score is not finite.
+    """
+    is_short = part.lists.present.sum(axis=1) <= SHORT
+    texts = {short: texts_of(part.nbest, is_short == short) for short in (True, False)}
+    exact_scores = score_texts(lm.exact, texts[True], progress)
+    int8_scores = score_texts(lm.rounded, texts[False], progress)
+    part = part.scored({**exact_scores, **int8_scores})
+    in_int8, *other_columns = part.lists.models
+    of_short_lists = part.lists.present & is_short[:, None]
+    column = corrected(part.lists, mark_as_int8(in_int8), of_short_lists, exact_scores)
+    return replace(part, lists=replace(part.lists, models=(column, *other_columns)))
+
+
+def texts_of(nbest: Sequence[NBestList], is_chosen: np.ndarray) -> list[str]:
+    """The texts of chosen lists, [L] bool."""
+    return [
+        h.text for nbest_list in itertools.compress(nbest, is_chosen) for h in nbest_list.hypotheses
+    ]
 
 
 def mark_as_int8(column: ModelScores) -> ModelScores:
@@ -100,17 +131,25 @@ def _or_none(scores: TokenScores) -> TokenScores:
     return defaultdict(lambda: (0.0, 0), scores)
 
 
-def in_doubt(lists: ScoredLists, weights: RerankWeights) -> np.ndarray:
-    """The hypotheses whose scores float32 should find: [L, N] bool."""
+def in_doubt(
+    lists: ScoredLists, weights: RerankWeights, rows: np.ndarray | None = None
+) -> np.ndarray:
+    """The hypotheses whose scores float32 should find: [L, N] bool.
+
+    `rows` are the indices of the lists to look at; None for all.
+    """
     errors = Errors.of(lists, weights)
     doubtful = np.zeros(lists.present.shape, bool)
-    if not errors.deviations.any():
+    rows = np.arange(len(lists.nbest)) if rows is None else rows
+    rows = rows[errors.deviations[rows].any(axis=1)]
+    if not rows.size:
         return doubtful
     for decision in decisions_of(lists, weights):
-        for margins in margins_of(decision):
-            rows, width = margins.rows, margins.slopes.shape[-1]
-            doubtful[rows, :width] |= margins.in_doubt(
-                errors.deviations[rows, :width], errors.shifts[rows]
+        doubtful[rows] |= in_doubt_by_scores(decision, errors, rows)
+        for margins in margins_of(decision, rows):
+            width = margins.slopes.shape[-1]
+            doubtful[margins.rows, :width] |= margins.in_doubt(
+                errors.deviations[margins.rows, :width], errors.shifts[margins.rows]
             )
     return doubtful
 
@@ -155,13 +194,36 @@ class Errors:
         return cls(np.sqrt(variances), np.sqrt(of_shifts))
 
 
+def in_doubt_by_scores(decision: Decision, errors: Errors, rows: np.ndarray) -> np.ndarray:
+    """The picks of B lists and the texts whose combined score is too near theirs: [B, N] bool.
+
+    Such a text may have the higher score, as the pick of the lowest expected loss need not have it.
+    """
+    picks, block = decision.picks[rows], np.arange(len(rows))
+    deviations, is_pick = errors.deviations[rows], np.zeros(errors.deviations[rows].shape, bool)
+    is_pick[block, picks] = True
+    of_picks = deviations[block, picks][:, None]
+    one_is_exact = (deviations > 0) != (of_picks > 0)
+    shifts = np.where(one_is_exact, errors.shifts[rows][:, None], 0.0)
+    combined = np.where(decision.lists.present[rows], decision.combined[rows], -np.inf)
+    margins = np.abs(combined[block, picks][:, None] - combined)
+    unsafe = margins < SAFE * np.sqrt(deviations**2 + of_picks**2 + shifts**2)
+    for number, row in enumerate(rows):
+        nbest, pick = decision.lists.nbest[row].hypotheses, picks[number]
+        for rival in np.flatnonzero(unsafe[number]):
+            if nbest[rival].text == nbest[pick].text:  # and so the same error
+                unsafe[number, rival] = False
+    has_rival = unsafe.any(axis=1, keepdims=True)
+    return (unsafe | (has_rival & is_pick)) & (deviations > 0)
+
+
 @dataclass(frozen=True)
 class Margins:
     """By how much the picks of B lists beat other hypotheses, and what else must not change.
 
     Attributes:
         rows: [B] int64, the indices of the lists.
-        slopes: [B, M, n] float64, what an error of the combined score of each hypothesis adds to
+        slopes: [B, M, n] float32, what an error of the combined score of each hypothesis adds to
             each of M margins.
         margins: [B, M] float64.
     """
@@ -175,67 +237,52 @@ class Margins:
 
         Arguments are those of `Errors`, of these lists: [B, n], [B] float64 -> [B, n] bool.
         """
-        variances = (self.slopes * deviations[:, None]) ** 2
-        common = np.where(deviations[:, None] > 0, self.slopes, 0.0).sum(axis=-1)
+        changes = self.slopes * deviations.astype(np.float32)[:, None]
+        variances = np.square(changes, out=changes)
+        is_rounded = (deviations > 0).astype(np.float32)
+        common = np.einsum("bmn,bn->bm", self.slopes, is_rounded)
         total = variances.sum(axis=-1) + (common * shifts[:, None]) ** 2
-        unsafe = self.margins < SAFE * np.sqrt(total)
-        most = np.minimum(SHARE * total, variances.max(axis=-1))
-        return (unsafe[..., None] & (variances >= most[..., None]) & (variances > 0)).any(axis=1)
+        lists, numbers = np.nonzero(self.margins < SAFE * np.sqrt(total))
+        of_unsafe = variances[lists, numbers]  # [the number of unsafe margins, n]
+        most = np.minimum(SHARE * total[lists, numbers], of_unsafe.max(axis=-1, initial=0.0))
+        doubtful = np.zeros(deviations.shape, bool)
+        np.logical_or.at(doubtful, lists, (of_unsafe >= most[:, None]) & (of_unsafe > 0))
+        return doubtful
 
 
-def margins_of(decision: Decision) -> Iterator[Margins]:
-    """Yields the margins of the picks of a decision, for lists of similar lengths."""
+def margins_of(decision: Decision, rows: np.ndarray) -> Iterator[Margins]:
+    """Yields the margins of the picks of some lists, those of similar lengths together.
+
+    The decision `max` has none: only the combined scores count.
+    """
     lists = decision.lists
     if lists.losses is None or decision.expected_losses is None:
-        rows = np.flatnonzero(lists.present.any(axis=1))
-        yield of_scores(decision, rows, lists.present.shape[1])
         return
-    for rows, losses in lists.losses.blocks:
-        yield of_losses(decision, rows, losses)
-
-
-def of_scores(decision: Decision, rows: np.ndarray, width: int) -> Margins:
-    """The margins of combined scores, M = n; infinite for the texts of the picks and padding.
-
-    A hypothesis that the pick does not beat by its combined score has a margin, too: the size of
-    the difference.
-    """
-    lists, picks, block = decision.lists, decision.picks[rows], np.arange(len(rows))
-    combined = decision.combined[rows, :width]
-    hypotheses = np.eye(width)
-    is_rival = lists.present[rows, :width].copy()
-    for i, pick in enumerate(picks):
-        texts = [h.text for h in lists.nbest[rows[i]].hypotheses]
-        is_rival[i, : len(texts)] = [text != texts[pick] for text in texts]
-    margins = combined[block, picks][:, None] - np.where(is_rival, combined, -np.inf)
-    return Margins(rows, hypotheses[picks][:, None] - hypotheses, np.abs(margins))
+    for rows_of_block, losses in lists.losses.blocks:
+        is_looked_at = np.isin(rows_of_block, rows)
+        if is_looked_at.any():
+            yield of_losses(decision, rows_of_block[is_looked_at], losses[is_looked_at])
 
 
 def of_losses(decision: Decision, rows: np.ndarray, losses: np.ndarray) -> Margins:
-    """The margins of expected losses and of combined scores, and of the posterior of the pick.
+    """The margins of expected losses, and of the posterior of the pick: M = n + 1.
 
     A posterior changes by more than its slope says where errors are large beside the scale; there
-    the pick has the highest combined score, whose margins hold. `losses` are [B, n, n] float32, as
-    in `PairwiseLosses`; M = 2n + 1.
+    the pick has the highest combined score, and `in_doubt_by_scores` holds. `losses` are [B, n, n]
+    float32, as in `PairwiseLosses`.
     """
     width, block, picks = losses.shape[1], np.arange(len(rows)), decision.picks[rows]
     assert decision.expected_losses is not None
     scale, posteriors = decision.weights.scale, decision.posteriors[rows, :width]
     expected = decision.expected_losses[rows, :width]
-    margins = expected - expected[block, picks][:, None]
+    margins = np.full([len(rows), width + 1], SAFE * POSTERIOR)
+    margins[:, :width] = expected - expected[block, picks][:, None]
     of_pick = losses[block, picks]  # [B, n]; 0 for its text and for padding
-    slopes = scale * posteriors[:, None] * (losses - of_pick[:, None] - margins[..., None])
-    by_scores = of_scores(decision, rows, width)
-    of_posterior = scale * posteriors[block, picks][:, None] * (np.eye(width)[picks] - posteriors)
-    return Margins(
-        rows,
-        np.concatenate([slopes, by_scores.slopes, of_posterior[:, None]], axis=1),
-        np.concatenate(
-            [
-                np.where(of_pick == 0, np.inf, margins),
-                by_scores.margins,
-                np.full([len(rows), 1], SAFE * POSTERIOR),
-            ],
-            axis=1,
-        ),
-    )
+    slopes = np.empty([len(rows), width + 1, width], np.float32)
+    np.subtract(losses, of_pick[:, None], out=slopes[:, :width])
+    slopes[:, :width] -= margins[:, :width, None].astype(np.float32)
+    slopes[:, :width] *= (scale * posteriors).astype(np.float32)[:, None]
+    slopes[:, width] = np.eye(width)[picks] - posteriors
+    slopes[:, width] *= scale * posteriors[block, picks][:, None]
+    margins[:, :width][of_pick == 0] = np.inf
+    return Margins(rows, slopes, margins)

@@ -8,7 +8,7 @@ from typing import Any
 import tta
 from tta.errors import InputError
 from tta.scoring.combining.levels import Levels, rescore
-from tta.scoring.combining.mixed import look_again, mark_as_int8
+from tta.scoring.combining.mixed import look_again, score_part
 from tta.scoring.combining.part import Part
 from tta.scoring.combining.problem import Problem
 from tta.scoring.combining.scored_lists import score_texts
@@ -140,15 +140,12 @@ def score(
 
 
 def _score_mixed(problem: Problem, lm: MixedModel, progress: bool) -> Problem:
-    """Scores the lists that weights are tuned on in float32, and all others in int8 so far."""
+    """Scores the lists that weights are tuned on in float32, and others in mixed precision."""
 
     def scored(part: Part) -> Part:
         if part is problem.dev:
             return part.scored(score_texts(lm.exact, part.texts, progress))
-        part = part.scored(score_texts(lm.rounded, part.texts, progress))
-        columns = list(part.lists.models)
-        columns[0] = mark_as_int8(columns[0])
-        return replace(part, lists=replace(part.lists, models=tuple(columns)))
+        return score_part(part, lm, progress)
 
     return problem.map(scored)
 

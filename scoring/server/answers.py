@@ -103,7 +103,8 @@ class Answers:
         # Requests are joined if their function is the same object.
         self._score, self._score_tokens = service.score, service.score_tokens
         self._encode, self._compare = service.encode, service.compare
-        self._rerank = service.rerank
+        self._rerank, self._are_short = service.rerank, service.are_short
+        self._score_short_lists = service.score_short_lists
         is_same = models.hypotheses is models.texts
         self._score_hypotheses = self._score_tokens if is_same else service.score_hypotheses
 
@@ -132,7 +133,8 @@ class Answers:
         hypotheses = [text for nbest in lists for text in nbest.hypotheses]
         check_texts(hypotheses, self._config.max_texts, self._config.max_characters)
         texts = distinct_hypotheses(lists, request.keep_non_words)
-        scored = await self._lanes.of_texts(self._score_hypotheses, texts)
+        score = self._score_short_lists if self._are_short(lists) else self._score_hypotheses
+        scored = await self._lanes.of_texts(score, texts)
         token_scores = dict(zip(texts, scored, strict=True))
         answer = await self._lanes.of_lists(self._rerank, ListsToRerank.of(request, token_scores))
         if request.lists is None:

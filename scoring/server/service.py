@@ -10,6 +10,7 @@ import numpy as np
 from tta.data.text.spelling import plain_texts
 from tta.errors import InputError
 from tta.scoring.combining.levels import Levels
+from tta.scoring.combining.mixed import SHORT
 from tta.scoring.combining.weights import RerankWeights
 from tta.scoring.reranking.reranked import RerankedList
 from tta.scoring.reranking.reranker import Reranker
@@ -85,6 +86,15 @@ class Service:
         """As `score_tokens`, by the model for lists."""
         return self._models.hypotheses.score_tokens(texts)
 
+    def are_short(self, lists: Sequence[OneList]) -> bool:
+        """Whether precision mixed scores all hypotheses of these lists in float32."""
+        is_mixed = isinstance(self._models.lists, MixedModel)
+        return is_mixed and all(len(nbest.hypotheses) <= SHORT for nbest in lists)
+
+    def score_short_lists(self, texts: list[str]) -> list[TokenScores]:
+        """As `score_hypotheses`, of lists that `are_short`."""
+        return in_float32(self._models.lists).score_tokens(texts)
+
     def encode(self, texts: list[str]) -> list[tuple[np.ndarray, int]]:
         """The vector of each text, [D] float32 of length 1 or 0, and its number of tokens."""
         vectors = of_length_1(self._lm.encode(texts, self._representation))
@@ -111,7 +121,7 @@ class Service:
             raise InputError("some lists have scores, and others have none")
         features = [nbest.features for nbest in request.lists]
         reranker = Reranker(
-            self._with_scores(request.token_scores),
+            self._with_scores(request),
             weights=request.weights,
             keep_non_words=request.keep_non_words,
             phrases=request.phrases,
@@ -132,16 +142,18 @@ class Service:
             "notes": list(map(str, of_picks.notes)),
         }
 
-    def _with_scores(self, token_scores: Mapping[str, TokenScores]) -> Scorer:
+    def _with_scores(self, request: ListsToRerank) -> Scorer:
         """The model for lists, which need not score hypotheses again."""
-        scored = CachedScorer(self._models.hypotheses, MemoryStore(), adds_up=True)
-        scored.remember(token_scores)
         lists = self._models.lists
+        scored = CachedScorer(self._models.hypotheses, MemoryStore(), adds_up=True)
+        if isinstance(lists, MixedModel):
+            exact = CachedScorer(lists.exact, MemoryStore(), adds_up=True)
+            (exact if self.are_short(request.lists) else scored).remember(request.token_scores)
+            return MixedModel(scored, exact)
+        scored.remember(request.token_scores)
         if isinstance(lists, Levels):
             second = CachedScorer(in_float32(lists.models[1]), MemoryStore(), adds_up=True)
             return Levels(scored, second, share=lists.share, best=lists.best)
-        if isinstance(lists, MixedModel):
-            return MixedModel(scored, CachedScorer(lists.exact, MemoryStore(), adds_up=True))
         return scored
 
 

@@ -16,17 +16,20 @@ from tta.scoring.combining.decision import decide, select
 from tta.scoring.combining.guess import guess
 from tta.scoring.combining.mixed import (
     DEVIATION,
+    SHORT,
     Errors,
     corrected,
     in_doubt,
+    in_doubt_by_scores,
     look_again,
     margins_of,
     mark_as_int8,
+    score_part,
 )
 from tta.scoring.combining.part import Part
 from tta.scoring.combining.problem import Problem
 from tta.scoring.combining.score import Models, score
-from tta.scoring.combining.scored_lists import ScoredLists
+from tta.scoring.combining.scored_lists import ScoredLists, score_texts
 from tta.scoring.combining.weights import FixedWeights, RerankWeights
 from tta.scoring.exports.formats import export_folder
 from tta.scoring.scorers.inference.mixed import MixedModel
@@ -138,14 +141,33 @@ def of_lists(lists, weights):
     """{list: (its margins [M], their slopes [M, n])}."""
     return {
         row: (margins, slopes)
-        for one in margins_of(decide(lists, weights))
+        for one in margins_of(decide(lists, weights), np.arange(len(lists.nbest)))
         for row, margins, slopes in zip(one.rows.tolist(), one.margins, one.slopes, strict=True)
     }
 
 
-@pytest.mark.parametrize("scale", [0.4, math.inf])
-def test_slopes_are_those_of_small_steps(scale):
-    weights, step = replace(SUM, scale=scale), 1e-3
+@pytest.mark.parametrize(
+    ("deviations", "shift", "expected"),
+    [  # the pick is the first; the second has its text, and the others are 1, 10 and 100 below
+        ([0.1, 0.1, 0.1, 0.1, 0.1], 0.0, []),  # no rival is near, and an equal text is none
+        ([0.3, 0.3, 0.0, 0.3, 0.3], 0.0, [0]),  # the rival is exact
+        ([0.2, 0.2, 0.2, 2.6, 2.6], 0.0, [0, 2, 3]),
+        ([0.0, 0.0, 0.0, 2.4, 2.4], 0.0, []),  # 4 times 2.4 is below 10
+        ([0.0, 0.0, 0.0, 2.4, 2.4], 1.0, [3]),  # what scores in int8 have in common
+    ],
+)
+def test_rivals_by_their_combined_scores(deviations, shift, expected):
+    texts = {"a b": 0.0, "a c": -1.0, "d": -10.0, "e": -100.0}
+    hypotheses = (Hypothesis("a b", 0.0), *(Hypothesis(*one) for one in texts.items()))
+    lists = ScoredLists.build([NBestList("0", hypotheses)], dict.fromkeys(texts, (0.0, 1)))
+    decision = decide(lists, RerankWeights(0.0))
+    errors = Errors(np.array([deviations]), np.array([shift]))
+    found = in_doubt_by_scores(decision, errors, np.arange(1))
+    assert np.flatnonzero(found[0]).tolist() == expected
+
+
+def test_slopes_are_those_of_small_steps():
+    weights, step = SUM, 1e-3
     lists = make(2, count=9).lists
     decision, before = decide(lists, weights), of_lists(lists, weights)
     for j in range(lists.present.shape[1]):
@@ -158,13 +180,10 @@ def test_slopes_are_those_of_small_steps(scale):
             counted = np.isfinite(margins)
             change = (after[i][0][counted] - margins[counted]) / step
             expected = slopes[counted, j]
-            if math.isinf(scale):
-                assert change == pytest.approx(expected, abs=1e-6)
-                continue
             posteriors = (one.posteriors[i, decision.picks[i]] for one in (decision, there))
             change[-1] = -np.subtract(*posteriors) / step
-            # Expected losses are rounded to six digits; a difference of scores may be negative.
-            assert np.abs(change) == pytest.approx(np.abs(expected), abs=2e-3)
+            # Expected losses are rounded to six digits.
+            assert change == pytest.approx(expected, abs=2e-3)
 
 
 def test_other_scores_get_the_mean_difference():
@@ -197,14 +216,33 @@ def part_and_models(seed=4):
     return part, table, exact
 
 
+def texts_of(part, is_size):
+    """The texts of the lists whose size is right."""
+    sizes = [(len(one.hypotheses), one) for one in part.nbest]
+    return [h.text for size, one in sizes if is_size(size) for h in one.hypotheses]
+
+
+def test_short_lists_are_scored_in_float32_and_exact():
+    part, int8, exact = part_and_models()
+    column = score_part(part, MixedModel(int8, exact)).lists.models[0]
+    is_short = part.lists.present.sum(axis=1) <= SHORT
+    assert 0 < is_short.sum() < len(is_short)
+    assert np.array_equal(column.precisions.exact, part.lists.present & is_short[:, None])
+    for model, are_meant in ((exact, is_short), (int8, ~is_short)):
+        expected = part.scored(score_texts(model, part.texts)).lists.models[0]
+        for name, values in expected.reduced.items():
+            assert np.array_equal(column.reduced[name][are_meant], values[are_meant])
+    assert np.array_equal(column.num_tokens, expected.num_tokens)
+
+
 def test_lists_that_weights_are_tuned_on_are_scored_in_float32():
     part, int8, exact = part_and_models()
     dev, _, in_float32 = part_and_models(5)
     exact.scores |= in_float32.scores
     problem = Problem((dev, part), is_tuned=True)
     scored = score(problem, Models((MixedModel(int8, exact),)))
-    assert set(exact.asked) == set(dev.texts)
-    assert set(int8.asked) == set(part.texts)
+    assert set(exact.asked) == {*dev.texts, *texts_of(part, lambda size: size <= SHORT)}
+    assert set(int8.asked) == set(texts_of(part, lambda size: size > SHORT))
     tuned = score(problem, Models((exact,))).problem.dev.lists.models[0]
     found = scored.problem.dev.lists.models[0]
     assert found.precisions is None
@@ -239,7 +277,8 @@ def test_reranking_gives_the_picks_of_float32(arguments):
     expected, _ = texts(Table(exact.scores))
     picks, reranked = texts(MixedModel(int8, exact))
     assert picks == expected != texts(Table(int8.scores))[0]
-    assert set() < set(exact.asked) < set(int8.asked)
+    assert set() < set(exact.asked) - set(texts_of(part, lambda size: size <= SHORT))
+    assert set(int8.asked) - set(exact.asked)
     assert reranked.outcome.lm is exact
     assert reranked.signatures[0].startswith("precision:int8|mixed:float32|")
 

@@ -16,6 +16,8 @@ from tta.scoring.server.models import ServedModels, load_models
 from tta.scoring.server.service import ListsToRerank, Service
 
 MIXED, SCORES, _ = make_lists(5, 20)
+LONG = [a + b for a, b in zip(MIXED[::2], MIXED[1::2], strict=True)]
+LONG_SCORES = [a + b for a, b in zip(SCORES[::2], SCORES[1::2], strict=True)]
 ODD = [
     ["[noise] the cat sat", "[noise] a cat zat", ""],
     ["the mat"],
@@ -39,8 +41,9 @@ CASES = {  # what differs: lists, scores, model, arguments of all doors
         MIXED, SCORES, FakeModel("known"), {"phrases": ["kat"], "phrases_weight": 1.5}
     ),
     "levels": (MIXED, SCORES, LEVELS, {}),
-    "mixed precision": (MIXED, SCORES, IN_MIXED_PRECISION, {}),
-    "phrases in mixed precision": (MIXED, SCORES, IN_MIXED_PRECISION, {"phrases": ["kat"]}),
+    "mixed precision": (LONG, LONG_SCORES, IN_MIXED_PRECISION, {}),
+    "phrases in mixed precision": (LONG, LONG_SCORES, IN_MIXED_PRECISION, {"phrases": ["kat"]}),
+    "short lists in mixed precision": (ODD, ODD_SCORES, IN_MIXED_PRECISION, {}),
 }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""A service of two levels: lists are reranked as by `tta.rerank`, texts are scored by the first."""
+"""A service of two levels, or of two precisions: what scores lists, and what scores texts."""
 
 import json
 
@@ -9,6 +9,7 @@ import tta
 from tests.fake_model import FakeModel
 from tests.scoring.server.serving import serving
 from tests.scoring.server.test_app import ask
+from tta.scoring.scorers.inference.mixed import MixedModel
 
 TEXTS = ["the kat sat", "the cat sat", "a cat zat", "x y", "the mat sat on", "z", ""]
 SCORES = [-1.0, -1.2, -2.0, -30.0, -40.0, -50.0, -60.0]
@@ -59,3 +60,27 @@ def test_other_routes_are_those_of_the_first_model(levels, post):
     assert answer["scores"] == first.score(TEXTS[:2]).tolist()
     assert answer["signature"] == first.signature
     assert len(post("embeddings", input="the cat")["data"]) == 1
+
+
+class Asked(FakeModel):
+    """Keeps the texts whose tokens it scored."""
+
+    def score_tokens(self, texts, progress=False):
+        self.scored += texts
+        return super().score_tokens(texts, progress)
+
+
+@pytest.mark.parametrize("texts", [TEXTS, TEXTS[:6]])
+def test_in_mixed_precision_a_short_list_is_not_scored_in_int8(texts):
+    int8, exact = Asked("known"), Asked("length")
+    scores = SCORES[: len(texts)]
+    expected = tta.rerank(texts, scores, MixedModel(int8, exact))
+    with serving(MixedModel(int8, exact)) as port:
+        int8.scored.clear()
+        exact.scored.clear()
+        body = {"hypotheses": texts, "scores": scores}
+        answer = json.loads(ask(port, body, "/v1/rerank")[2])
+    assert [row["text"] for row in answer["hypotheses"]] == expected.texts
+    assert set(int8.scored) == (set(texts) if len(texts) > 6 else set())
+    in_float32 = [text for text in exact.scored if " " in text]  # others are also single words
+    assert len(in_float32) == len(set(in_float32))  # none twice, also not for confidences
