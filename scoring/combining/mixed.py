@@ -61,6 +61,8 @@ def look_again(
     `models` has the models in mixed precision by the number of their column; without one, the lists
     come back unchanged. Raises InputError if a score is not finite.
     """
+    if not models:
+        return lists
     exact_scores: dict[int, dict[str, tuple[float, int]]] = {number: {} for number in models}
     doubtful = in_doubt(lists, weights)
     while (rows := np.flatnonzero(doubtful.any(axis=1))).size:

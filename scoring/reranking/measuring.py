@@ -22,7 +22,7 @@ from tta.scoring.combining.systems import (
 from tta.scoring.combining.weights import FIRST_PASS
 from tta.scoring.metrics import significance
 from tta.scoring.metrics.folding import folding_notes
-from tta.scoring.metrics.metric import with_basic
+from tta.scoring.metrics.metric import Metric, with_basic
 from tta.scoring.notes import Note, NoteKind, in_order
 from tta.scoring.reports.evaluation import Change, describe_best, evaluate, find_changes
 from tta.scoring.reports.table import PartReport, Report
@@ -30,6 +30,7 @@ from tta.scoring.reranking.config import RerankConfig
 from tta.scoring.reranking.overlap import lists_among_dev, overlap_notes, without_references
 from tta.scoring.reranking.reading import ListsRead
 from tta.scoring.reranking.reranked import Outcome
+from tta.scoring.reranking.weighing import free_weights
 from tta.scoring.words.judge import JudgedWords
 
 
@@ -88,7 +89,7 @@ def measure(
         *overlap_notes(scored.problem, among_dev, config.leave_out_dev),
         *outcome.notes,
         *_result_notes(test_report, measured_test, list(dev_systems.reranked)[-1]),
-        *_tuning_notes(dev_report, outcome),
+        *_model_alone_notes(dev_report, outcome),
         *_metric_notes(config, scored.problem.test, test.file),
         *_normalization_notes(config, scored.problem.test),
         *_reference_notes(scored.problem.test),
@@ -166,29 +167,33 @@ def _result_notes(report: PartReport, test: Part, name: str) -> Iterator[Note]:
         return
     metric = test.statistics.metric
     before, after = report.row("first pass"), report.row(name)
-    change = round(after.value - before.value, 2)  # as printed
-    is_worse = change < 0 if metric.higher_is_better else change > 0
-    if is_worse:
+    if _is_better(metric, before.value, after.value):
         values = f"{metric.name} {after.value:.2f}, first pass {before.value:.2f}"
         chance = "" if after.interval[1] < 0 else "; the difference may be chance"
         yield Note(NoteKind.RESULT, f"{name} is worse than the first pass: {values}{chance}")
 
 
-def _tuning_notes(report: PartReport | None, outcome: Outcome) -> Iterator[Note]:
-    """Yields a note if the model alone is better on the lists that all weights were tuned on."""
+def _model_alone_notes(report: PartReport | None, outcome: Outcome) -> Iterator[Note]:
+    """Yields a note if the model alone is better on the lists that its weight was tuned on."""
     if report is None or report.evaluation is None or len(outcome.scored.names) != 1:
         return
-    alone, reranked = report.row(MODEL_ALONE), report.row("reranked")
-    difference = alone.value - reranked.value
-    is_better = difference > 0 if outcome.metric.higher_is_better else difference < 0
-    if is_better:
-        values = f"{outcome.metric.name} {alone.value:.2f}, reranked {reranked.value:.2f}"
+    if "lm_weight" not in free_weights(outcome.scored, outcome.chosen):
+        return
+    metric, alone, reranked = outcome.metric, report.row(MODEL_ALONE), report.row("reranked")
+    if _is_better(metric, alone.value, reranked.value):
         yield Note(
             NoteKind.RESULT,
-            f"{MODEL_ALONE} is better on the dev lists: {values}; tuned weights stay near those "
-            f"that are guessed without dev lists, because {report.num_lists:,} lists may mislead",
+            f"{MODEL_ALONE} is better on the dev lists: {metric.name} {alone.value:.2f}, reranked "
+            f"{reranked.value:.2f}; tuned weights stay near those that are guessed without dev "
+            f"lists, because {report.num_lists:,} lists may mislead",
             is_warning=False,
         )
+
+
+def _is_better(metric: Metric, value: float, other: float) -> bool:
+    """Whether a value of the metric is better than another one, as they are printed."""
+    difference = round(value - other, 2)
+    return difference > 0 if metric.higher_is_better else difference < 0
 
 
 def _metric_notes(config: RerankConfig, test: Part, file: NBestFile) -> Iterator[Note]:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from tta.data.nbest.lists import Hypothesis
 from tta.errors import InputError
 from tta.scoring.combining.part import Part
 from tta.scoring.combining.problem import Problem
@@ -19,8 +20,13 @@ def lists_among_dev(problem: Problem) -> np.ndarray:
     dev, test = problem.dev, problem.test
     if dev is None or dev is test:
         return np.zeros(len(test.nbest), bool)
-    dev_lists = {frozenset(nbest.hypotheses) for nbest in dev.nbest if len(nbest.hypotheses) > 1}
-    return np.array([frozenset(nbest.hypotheses) in dev_lists for nbest in test.nbest], bool)
+    dev_lists = {lst for lst in _as_sets(dev) if len(lst) > 1}
+    return np.array([lst in dev_lists for lst in _as_sets(test)], bool)
+
+
+def _as_sets(part: Part) -> list[frozenset[Hypothesis]]:
+    """The lists without their order: equal ones have the same texts and scores."""
+    return [frozenset(nbest_list.hypotheses) for nbest_list in part.nbest]
 
 
 def without_references(part: Part, rows: np.ndarray) -> Part:
@@ -55,10 +61,7 @@ def overlap_notes(problem: Problem, among_dev: np.ndarray, left_out: bool) -> It
     if not count or dev is None:
         return
     which = f"test lists that are also dev lists: {count:,} of {len(among_dev):,}"
-    dev_lists, test_lists = (
-        {frozenset(nbest.hypotheses) for nbest in part.nbest} for part in (dev, problem.test)
-    )
-    if dev_lists == test_lists:
+    if set(_as_sets(dev)) == set(_as_sets(problem.test)):
         which = "the dev lists equal the test lists"
     consequence = "the gain is overestimated, because the weights were tuned on them"
     if left_out:

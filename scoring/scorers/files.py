@@ -191,9 +191,12 @@ def _source(config: ScoreConfig) -> _Source:
 
 def _refuse_whole_lines(path: str) -> None:
     """Raises InputError if a file that is named as a table has rows: its header is no sentence."""
-    for number, cells in table_rows(iter_lines(path, may_be_empty=True), path):
-        rule = "--column chooses the column of the sentences, by name or number; the first row has"
-        raise InputError(f"{rule} {', '.join(map(shown, cells[:10]))}", path, number or 1)
+    first_row = next(iter(table_rows(iter_lines(path, may_be_empty=True), path)), None)
+    if first_row is None:
+        return
+    number, cells = first_row
+    rule = "--column chooses the column of the sentences, by name or number; the first row has"
+    raise InputError(f"{rule} {', '.join(map(shown, cells[:10]))}", path, number or 1)
 
 
 def _can_resume(config: ScoreConfig, paths: Sequence[str]) -> bool:

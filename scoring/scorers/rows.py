@@ -103,20 +103,26 @@ class _Columns:
 
     def of_file(self, file: str) -> Iterator[dict[str, str]]:
         """Yields the cells of each row, by their name in the output."""
-        column = self.config.column or ""
-        rows = (cells for _, cells in table_rows(iter_lines(file, may_be_empty=True), file))
-        header = None if column.isdecimal() else [cell.strip() for cell in next(rows, [])]
+        header, rows = self._read(file)
         for cells in rows:
             names = header or [str(number) for number in range(1, len(cells) + 1)]
-            named = zip(names, cells, strict=True)
-            yield {self._name(k): v for k, v in named if k != column or not self.by_word}
+            yield {
+                self._name(name): cell
+                for name, cell in zip(names, cells, strict=True)
+                if not (self.by_word and name == self.config.column)
+            }
 
     def of_header(self, file: str) -> list[str]:
         """The names in the output, if the first row has names."""
+        header, _ = self._read(file)
+        return [self._name(name) for name in header]
+
+    def _read(self, file: str) -> tuple[list[str], Iterator[list[str]]]:
+        """The names of the columns, none if the column is chosen by its number; and all rows."""
+        rows = (cells for _, cells in table_rows(iter_lines(file, may_be_empty=True), file))
         if (self.config.column or "").isdecimal():
-            return []
-        rows = table_rows(iter_lines(file, may_be_empty=True), file)
-        return [self._name(cell.strip()) for cell in next((cells for _, cells in rows), [])]
+            return [], rows
+        return [name.strip() for name in next(rows, [])], rows
 
     def _name(self, name: str) -> str:
         """A name that a column of ours has, too, ends in `_`."""

@@ -383,10 +383,10 @@ def _is_of_tokens(reference: Any, hypotheses: Sequence[Hypothesis]) -> bool:
 
     No word has blanks, and most of the hypotheses have several words.
     """
-    if not (isinstance(reference, list) and len(reference) > 1 and is_text(reference)):
+    if not (isinstance(reference, list) and is_text(reference)):
         return False
-    if "" in reference:
-        return False  # no word is empty
+    if len(reference) < 2 or "" in reference:
+        return False
     return 2 * sum(" " in h.text.strip() for h in hypotheses) > len(hypotheses)
 
 
