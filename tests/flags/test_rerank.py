@@ -377,11 +377,8 @@ def test_features_without_names_are_none(nbest):
     ("content", "values", "message"),
     [
         (None, {}, "lists.json: no such file"),
-        (
-            without(LISTS, "ref"),
-            {"dev_nbest_file": "lists.json"},
-            "tuning needs references, and the lists have none",
-        ),
+        (without(LISTS, "ref"), {"dev_nbest_file": "lists.json"},
+         "tuning needs references, and the lists have none"),
         ({"u1": {**LISTS["u1"], "ref": ""}}, {}, "lists.json: the references have no words"),
         (LISTS, {"output_file": "lists.json"}, "lists.json: exists; pass --overwrite"),
         (LISTS, {"scores_file": "missing/scores"}, "missing/scores: no such folder"),
@@ -391,19 +388,13 @@ def test_features_without_names_are_none(nbest):
         (LISTS, {"report": "missing/page.html"}, "missing/page.html: no such folder"),
         (LISTS, {"report": "a", "output_file": "a"}, "a: two outputs have the same name"),
         (LISTS, {"curve_file": "no/c.png", **DEV}, "no/c.png: no such folder"),
-        (
-            without(LISTS, "score"),
-            {"curve_file": "c.tsv", "rank_scores": False, **DEV},
-            "a curve needs first-pass scores, and the lists have none",
-        ),
-        (
-            LISTS,
-            {"features": ["am_score=1"]},
-            "not every hypothesis has a feature 'am_score'; these all have: rank, characters",
-        ),
+        (without(LISTS, "score"), {"curve_file": "c.tsv", "rank_scores": False, **DEV},
+         "a curve needs first-pass scores, and the lists have none"),
+        (LISTS, {"features": ["am_score=1"]},
+         "not every hypothesis has a feature 'am_score'; these all have: rank, characters"),
         (LISTS, {"features": ["am_score"], **DEV}, "not every hypothesis has a feature 'am_score'"),
     ],
-)
+)  # fmt: skip
 def test_bad_input_is_refused_before_the_model_is_loaded(
     tmp_path, monkeypatch, no_model, content, values, message
 ):

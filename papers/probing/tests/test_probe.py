@@ -195,42 +195,22 @@ NO_LABEL = "sentence\tlabel\nthe\t\n"
         ("", None, {}, "train: the file is empty"),
         ("text\tlabel\na\tb\n", None, {}, "train:1: the column 'sentence' is missing"),
         (NO_LABEL, None, {}, "train:2: the column 'label' is empty"),
-        (
-            "sentence\tlabel\na\tx\nb\tx\n",
-            None,
-            {},
-            "train: expected at least two labels, all rows have 'x'",
-        ),
-        (
-            "sentence\tlabel\n" + "a\tx\n" * 20 + "b\ty\n" * 11,
-            None,
-            {},
-            "train: the label 'y' has too few rows: 10 folds need 12, got 11",
-        ),
-        (
-            "sentence\tlabel\n" + "a\tx\n" * 20 + "b\ty\n" * 11,
-            "sentence\tlabel\na\tx\nb\tz\n",
-            {},
-            "test:3: unknown label 'z'; the labels are 'x', 'y'",
-        ),
-        (
-            "sentence1\tsentence2\tlabel\n" + "a\tb\tx\na\tb\ty\n" * 10,
-            "sentence\tlabel\na\tx\n",
-            {},
-            "test:1: the column 'sentence1' is missing",
-        ),
+        ("sentence\tlabel\na\tx\nb\tx\n", None, {},
+         "train: expected at least two labels, all rows have 'x'"),
+        ("sentence\tlabel\n" + "a\tx\n" * 20 + "b\ty\n" * 11, None, {},
+         "train: the label 'y' has too few rows: 10 folds need 12, got 11"),
+        ("sentence\tlabel\n" + "a\tx\n" * 20 + "b\ty\n" * 11, "sentence\tlabel\na\tx\nb\tz\n", {},
+         "test:3: unknown label 'z'; the labels are 'x', 'y'"),
+        ("sentence1\tsentence2\tlabel\n" + "a\tb\tx\na\tb\ty\n" * 10, "sentence\tlabel\na\tx\n", {},
+         "test:1: the column 'sentence1' is missing"),
         ("a\tB-x\n", "a\tB-x\n", {"ner": True}, "train: 10 folds need 10 sentences, got 1"),
         ("a\tO\n\n" * 10, "a\tB-x\n", {"ner": True}, "train: the file has no entities"),
         ("a\tB-x\n\n" * 10, "a\tO\n", {"ner": True}, "test: the file has no entities"),
-        (
-            "a\tB-x\n\n" * 10,
-            "a\tO\nb\tB-x\nc\tB-y\n",
-            {"ner": True},
-            "test:3: unknown type of entity 'y'; the training part has 'x'",
-        ),
+        ("a\tB-x\n\n" * 10, "a\tO\nb\tB-x\nc\tB-y\n", {"ner": True},
+         "test:3: unknown type of entity 'y'; the training part has 'x'"),
         ("a\tB-x\n\n" * 10, "a\tB-x\nb\tO\tO\n", {"ner": True}, "test:2: expected 2 columns"),
     ],
-)
+)  # fmt: skip
 def test_bad_input_is_refused_before_the_model_is_loaded(
     tmp_path, monkeypatch, no_model, train, test, flags, message
 ):

@@ -123,22 +123,6 @@ def test_a_word_never_seen_has_its_own_vectors(semfit):
     assert (words[1] != words[0]).any()
 
 
-def test_an_untrained_model_reads_the_same_vectors(semfit):
-    untrained, lm = tta.load(f"random:{semfit[0]}"), tta.load(semfit[0])
-    first, second = (one.encode(["7 Cat wug"], "layers") for one in (untrained, lm))
-    assert first.shape == second.shape
-    assert (first != second).any()
-
-
-def test_vectors_of_a_sentence_do_not_depend_on_its_batch(semfit):
-    lm = tta.load(semfit[0])
-    texts = ["Cat", "5 Sun moon 3", "pepper 5 wug", ""]
-    together = lm.encode(texts, "layers")
-    for text, vector in zip(texts, together, strict=True):
-        np.testing.assert_allclose(lm.encode([text], "layers")[0], vector, atol=1e-5)
-    assert not together[3].any()
-
-
 @without_graphs()
 def test_a_classifier_over_an_elmo_reads_words_never_seen_and_leaves_the_elmo(semfit, tmp_path):
     rows = [(label, f"{i} {word} {j}") for i in range(9) for j in range(3)

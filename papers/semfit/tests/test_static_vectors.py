@@ -42,15 +42,6 @@ def test_a_text_is_the_mean_of_its_known_words(path, kind, text, vector):
     np.testing.assert_allclose(encoded, [vector], rtol=1e-6)
 
 
-def test_vectors_do_not_depend_on_the_other_texts(path):
-    lm, texts = tta.load(f"glove:{path}"), ["the cat", "", "US", "zebra the"]
-    together = lm.encode(texts)
-    alone = [tta.load(f"glove:{path}").encode([text])[0] for text in texts]
-    np.testing.assert_array_equal(together, alone)
-    np.testing.assert_array_equal(lm.encode(texts[::-1]), together[::-1])
-    assert lm.encode([]).shape == (0, 2)
-
-
 def test_split_words():
     assert split_words(" A man's “dog-house”, 3.5 km away ... (see §4) ") == [
         *("A", "man's", "dog-house", "3.5", "km", "away", "see", "4")

@@ -375,31 +375,20 @@ BAD_GOOGLE = [
 ]
 BAD_HF = [
     (without(HF, "cls.predictions"), "no output head (cls/predictions)"),
-    (
-        {k.removeprefix("bert."): v for k, v in HF.items() if k.startswith("bert.")},
-        "no output head (cls/predictions)",
-    ),
+    ({k.removeprefix("bert."): v for k, v in HF.items() if k.startswith("bert.")},
+     "no output head (cls/predictions)"),
     (without(HF, QUERY), f"variable {QUERY} is missing (1 in all)"),
     (without(HF, BIAS), f"variable {BIAS} is missing (1 in all)"),
-    (
-        HF | {QUERY.replace("query.weight", "distance_embedding.weight"): zeros(37, 5)},
-        "distance_embedding.weight does not belong to a model of this config",
-    ),
-    (
-        HF | {QUERY: zeros(17, 15)},
-        "weight encoder/layer_1/attention/query/kernel has shape [15, 17]",
-    ),
-    (
-        HF | {QUERY: zeros(15, 15, kind=np.int32)},
-        f"tensor {QUERY} has type I32, not F32, F16 or BF16",
-    ),
+    (HF | {QUERY.replace("query.weight", "distance_embedding.weight"): zeros(37, 5)},
+     "distance_embedding.weight does not belong to a model of this config"),
+    (HF | {QUERY: zeros(17, 15)},
+     "weight encoder/layer_1/attention/query/kernel has shape [15, 17]"),
+    (HF | {QUERY: zeros(15, 15, kind=np.int32)},
+     f"tensor {QUERY} has type I32, not F32, F16 or BF16"),
     (HF | {QUERY: np.full((15, 15), np.inf, np.float32)}, "holds values that are not finite"),
-    (
-        HF | {DECODER: HF[TABLE] + 1},
-        f"{DECODER} differs from {TABLE}: the output",
-    ),
+    (HF | {DECODER: HF[TABLE] + 1}, f"{DECODER} differs from {TABLE}: the output"),
     (HF | {"cls.predictions.decoder.bias": HF[BIAS] + 1}, "the output head must be tied"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("variables", "rule"), BAD_GOOGLE, ids=[rule for _, rule in BAD_GOOGLE])

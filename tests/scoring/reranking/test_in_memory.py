@@ -217,60 +217,36 @@ def test_tuning_takes_a_metric():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (
-            lambda lm: tta.rerank([["a"], ["b"]], [[-1]], lm),
-            "scores has length 1, but lists has length 2",
-        ),
-        (
-            lambda lm: tta.rerank([["a"], ["b", "c"]], [[-1], [-1]], lm),
-            "scores[1] has length 1, but lists[1] has length 2",
-        ),
-        (
-            lambda lm: tta.rerank([["a"], ["b"]], [[-1], [float("nan")]], lm),
-            "lists[1]: expected a finite number as score, got nan",
-        ),
-        (
-            lambda lm: tta.rerank([["a", "b"]], [[-1, None]], lm),
-            "lists[0]: expected a score for every hypothesis or for none, got 1 scores for 2 "
-            "hypotheses",
-        ),
-        (
-            lambda lm: tta.rerank([["a"], ["b"]], [[-1], None], lm),
-            "lists[1]: has no scores, but the lists before it have some",
-        ),
-        (
-            lambda lm: tta.rerank(["a"], weights=RerankWeights(0.5), model=[lm, lm]),
-            "the weights have 1 shares, one per model, not 2",
-        ),
-        (
-            lambda lm: tta.rerank(["a"], weights=RerankWeights(0.5), model="none"),
-            "the weights have 1 shares, one per model, not 0",
-        ),
-        (
-            lambda lm: tta.rerank(["a"], weights=RerankWeights(0.0, shares=()), model=lm),
-            "the weights have 0 shares, one per model, not 1",
-        ),
-        (
-            lambda lm: tta.rerank(["a"], model=lm, metric="x"),
-            "metric must be wer or cer or bleu or chrf or ter, not 'x'",
-        ),
+        (lambda lm: tta.rerank([["a"], ["b"]], [[-1]], lm),
+         "scores has length 1, but lists has length 2"),
+        (lambda lm: tta.rerank([["a"], ["b", "c"]], [[-1], [-1]], lm),
+         "scores[1] has length 1, but lists[1] has length 2"),
+        (lambda lm: tta.rerank([["a"], ["b"]], [[-1], [float("nan")]], lm),
+         "lists[1]: expected a finite number as score, got nan"),
+        (lambda lm: tta.rerank([["a", "b"]], [[-1, None]], lm),
+         "lists[0]: expected a score for every hypothesis or for none, got 1 scores for 2 "
+         "hypotheses"),
+        (lambda lm: tta.rerank([["a"], ["b"]], [[-1], None], lm),
+         "lists[1]: has no scores, but the lists before it have some"),
+        (lambda lm: tta.rerank(["a"], weights=RerankWeights(0.5), model=[lm, lm]),
+         "the weights have 1 shares, one per model, not 2"),
+        (lambda lm: tta.rerank(["a"], weights=RerankWeights(0.5), model="none"),
+         "the weights have 1 shares, one per model, not 0"),
+        (lambda lm: tta.rerank(["a"], weights=RerankWeights(0.0, shares=()), model=lm),
+         "the weights have 0 shares, one per model, not 1"),
+        (lambda lm: tta.rerank(["a"], model=lm, metric="x"),
+         "metric must be wer or cer or bleu or chrf or ter, not 'x'"),
         (lambda lm: tta.rerank(["a"], model=[]), "model is an empty list; None is the built-in"),
         (lambda lm: tta.tune([["a"]], ["a", "b"], None, lm), "references has length 2, but lists"),
         (lambda lm: tta.tune([[]], ["a"], None, lm), "tuning needs a list with a text, and there"),
-        (
-            lambda lm: tta.tune([["a"]], [""], None, lm),
-            "the references have no words: the word error rate is not defined",
-        ),
-        (
-            lambda lm: tta.tune([["a"]], ["a"], None, lm, decision="x"),
-            "decision must be max, mbr or None, not 'x'",
-        ),
-        (
-            lambda lm: tta.tune([["a"]], ["a"], None, lm, metric="x"),
-            "metric must be wer or cer or bleu or chrf or ter, not 'x'",
-        ),
+        (lambda lm: tta.tune([["a"]], [""], None, lm),
+         "the references have no words: the word error rate is not defined"),
+        (lambda lm: tta.tune([["a"]], ["a"], None, lm, decision="x"),
+         "decision must be max, mbr or None, not 'x'"),
+        (lambda lm: tta.tune([["a"]], ["a"], None, lm, metric="x"),
+         "metric must be wer or cer or bleu or chrf or ter, not 'x'"),
     ],
-)
+)  # fmt: skip
 def test_input_errors(call, message):
     lm = FakeModel()
     with pytest.raises(InputError, match=f"^{re.escape(message)}"):

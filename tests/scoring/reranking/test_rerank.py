@@ -139,23 +139,14 @@ def test_max_writes_the_combined_score_and_no_posterior(votes, tmp_path):
     ("values", "scale", "signature"),
     [
         (PLAIN, "1", "decision:mbr|length_bonus:0|scale:1|loss:word errors"),
-        (
-            PLAIN | {"metric": "bleu", "length_bonus": -0.5},
-            "1",
-            "decision:mbr|length_bonus:-0.5|scale:1|loss:1 - chrF",
-        ),
-        (
-            PLAIN | {"scale": 0.0, "features": ["rank=-2"]},
-            "0",
-            "decision:mbr|length_bonus:0|scale:0|loss:word errors|features:rank=-2",
-        ),
-        (
-            {"decision": "max", "length_bonus": 0.0, "features": ["rank=.25"]},
-            "max",
-            "decision:max|length_bonus:0|features:rank=0.25",
-        ),
+        (PLAIN | {"metric": "bleu", "length_bonus": -0.5}, "1",
+         "decision:mbr|length_bonus:-0.5|scale:1|loss:1 - chrF"),
+        (PLAIN | {"scale": 0.0, "features": ["rank=-2"]}, "0",
+         "decision:mbr|length_bonus:0|scale:0|loss:word errors|features:rank=-2"),
+        ({"decision": "max", "length_bonus": 0.0, "features": ["rank=.25"]}, "max",
+         "decision:max|length_bonus:0|features:rank=0.25"),
     ],
-)
+)  # fmt: skip
 def test_the_table_and_the_signature_name_the_decision(votes, values, scale, signature):
     report = rerank_files(RerankConfig(nbest_file=votes, **values), [])
     assert report.signatures[-1] == signature
