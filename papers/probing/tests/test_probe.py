@@ -108,16 +108,6 @@ def test_named_entities(tmp_path):
     assert "choice of C:4-fold cross-validation in training|seeds:0,1,2|" in folds.stdout
 
 
-def test_the_same_seed_gives_the_same_numbers_and_another_one_others(data, model):
-    def report(seed):
-        return probe_files(ProbeConfig(data_file=data, num_folds=3, num_seeds=2, seed=seed))
-
-    first, again, other = report(0), report(0), report(1)
-    assert str(first) == str(again)
-    assert first.rows[1].values[1] == other.rows[1].values[0]  # seed 1
-    assert first.rows[1].values != other.rows[1].values
-
-
 def test_the_numbers_are_those_of_the_parts(data, model):
     [_, row] = (report := probe_files(ProbeConfig(data_file=data, num_folds=3))).rows
     assert (row.size, len(row.values), len(row.cs), row.not_converged) == (26, 3, 9, 0)

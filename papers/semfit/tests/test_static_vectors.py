@@ -1,7 +1,6 @@
 """Word vectors as a sentence encoder."""
 
 import re
-import tracemalloc
 
 import numpy as np
 import pytest
@@ -55,20 +54,6 @@ def test_the_file_is_read_only_for_words_not_looked_up_before(path):
     np.testing.assert_array_equal(lm.encode(["zebra the"]), first)
     with pytest.raises(InputError, match=r"tiny\.txt: no such file"):
         lm.encode(["cat"])
-
-
-def test_memory_grows_with_the_words_that_occur_and_not_with_the_file(tmp_path):
-    size = 50
-    path = tmp_path / "large.txt"
-    with open(path, "w") as stream:
-        for number in range(20_000):
-            stream.write(f"word{number} {'0.12345 ' * (size - 1)}1\n")
-    tracemalloc.start()
-    tta.load(f"glove:{path}").encode(["word0 word19999"])
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert path.stat().st_size > 8_000_000
-    assert peak < 2_000_000
 
 
 def test_it_has_one_representation_and_no_scores(path):

@@ -22,7 +22,6 @@ from tests.modeling.formats.tensorflow.test_tf1_checkpoint import (
 )
 from tests.modeling.tiny import batch
 from tta.errors import InputError
-from tta.modeling.formats.bert import original_names
 from tta.modeling.formats.model_directory import load_model
 
 pytestmark = pytest.mark.tensorflow
@@ -209,17 +208,6 @@ def test_outputs_of_google_s_code():
     for found, name in ((hidden_states, "sequence_output"), (log_probs, "log_probs")):
         assert found.shape == expected[name].shape
         np.testing.assert_allclose(found.numpy()[real], expected[name][real], atol=TOLERANCE)
-
-
-def test_both_layouts_give_the_same_weights(google, huggingface):
-    variables = google_variables()
-    for directory in (google, huggingface):
-        weights = load_model(directory).named_weights()
-        for ours, theirs in original_names(2).items():
-            expected = variables[theirs]
-            if ours.endswith("position_table"):
-                expected = expected + variables[SEGMENTS][0]
-            np.testing.assert_array_equal(weights[ours], expected)
 
 
 def test_spellings_of_older_files_are_read(tmp_path, huggingface):

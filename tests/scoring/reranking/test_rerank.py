@@ -156,22 +156,6 @@ def test_the_table_and_the_signature_name_the_decision(votes, values, scale, sig
     assert heading.split()[-2:] == ["reduction", "scale"]
 
 
-def test_the_page_shows_probabilities_and_expected_losses(votes, tmp_path):
-    page = tmp_path / "page.html"
-    rerank_files(RerankConfig(nbest_file=votes, **PLAIN, lm_weight=[0.0], report=str(page)))
-    text = text_of(page.read_text())
-    assert "language model -11.00, combined -0.92, probability 0.40, expected loss 1.20" in text
-    assert "language model -11.00, combined -1.20, probability 0.30, expected loss 1.10" in text
-    config = RerankConfig(
-        nbest_file=votes, decision="max", features=["rank=-9"], report=str(page), overwrite=True
-    )
-    rerank_files(config)
-    text = text_of(page.read_text())
-    assert "combined" in text
-    assert "expected loss" not in text
-    assert "probability 0" not in text
-
-
 @pytest.mark.parametrize("dev", [True, False], ids=["tuned", "guessed"])
 def test_without_a_model_nothing_is_loaded_and_the_page_has_no_colours(
     votes, tmp_path, loaded, dev
@@ -522,7 +506,7 @@ def test_several_references_are_for_bleu(tmp_path):
     rerank_files(RerankConfig(nbest_file=file, metric="none"), [])  # nothing is compared
 
 
-@pytest.mark.parametrize("size", [1e9, 1e18, 1e20, 1e99])
+@pytest.mark.parametrize("size", [1e9, 1e99])
 @pytest.mark.parametrize("decision", [None, "max"])
 def test_huge_first_pass_scores_are_pointed_out(tmp_path, size, decision):
     random = np.random.default_rng(0)
