@@ -36,7 +36,7 @@ def accuracy(labels):
 
 def test_c_and_predictions_are_those_of_scikit_learns_grid_search():
     found = set()
-    for seed, noise in (0, 0.7), (1, 2.5), (2, 5.0), (3, 2.0):
+    for seed, noise in (0, 0.7), (2, 5.0):
         features, labels = examples(seed=seed, noise=noise)
         [split] = make_splits((90, 0, 30), labels, 5, seed)
         shrink = FunctionTransformer(lambda x: x / SIZE**0.5)

@@ -59,10 +59,10 @@ def test_with_word_ids_a_token_is_hidden_from_the_earlier_pieces_of_its_word_too
     check(outputs, 7, 7, np.zeros(7, np.int32))  # one word: left to right
 
 
-# Every pair of a shape, a form, and word ids or none.
+# The smallest and the largest shape, each with every form, and word ids or none.
 PAIRS = [
     (shape, form, bool((i + j) % 2))
-    for i, shape in enumerate(SHAPES)
+    for i, shape in enumerate([SHAPES[0], SHAPES[3]])
     for j, form in enumerate([*FORMS, {"first_query_token_id": MASK_ID}])
 ]
 
