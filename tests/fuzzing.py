@@ -39,28 +39,9 @@ from tta.scoring.scorers.scorer import TokenScores
 # What has broken parsers before: not UTF-8, half a surrogate pair, line ends that are none, byte
 # order marks, magic numbers of archives and pickles, numbers that are none or too many.
 NASTY = (
-    *(
-        b"\x00",
-        b"\xff",
-        b"\xed\xa0\x80",
-        b"\xe2\x80\xa8",
-        b"\xc2\x85",
-        b"\x0b",
-        b"\x0c",
-        b"\x1b[31m",
-    ),
-    *(
-        b"\r",
-        b"\n",
-        b"\r\n",
-        b"\t",
-        b" ",
-        b"\xef\xbb\xbf",
-        b"\x1f\x8b",
-        b"\xfd7zXZ\x00",
-        b"\xff\xfe",
-        b"\x80\x04",
-    ),
+    *(b"\x00", b"\xff", b"\xed\xa0\x80", b"\xe2\x80\xa8", b"\xc2\x85", b"\x0b", b"\x0c"),
+    *(b"\x1b[31m", b"\r", b"\n", b"\r\n", b"\t", b" ", b"\xef\xbb\xbf", b"\x1f\x8b"),
+    *(b"\xfd7zXZ\x00", b"\xff\xfe", b"\x80\x04"),
     *(b"0", b"-1", b"1e999", b"1e-999", b"nan", b"-inf", b"NaN", b"Infinity", b"1_0", b"0x1"),
     *(b"9" * 400, b"9" * 5000, b"1" + b"0" * 11, b"true", b"null", b'""', b'"\\ud800"', b'"'),
     *(b"{", b"}", b"[", b"]", b"[]", b"{}", b":", b",", b"\\", b"'", b"|||", b"-", b"cat"),

@@ -16,14 +16,13 @@ import numpy as np
 import pytest
 
 from benchmarks.paper import common, reranking, sts, table1, table2, table7
-from benchmarks.paper.common import Entry, Table, training_of
+from benchmarks.paper.common import Table, training_of
 from benchmarks.paper.reranking import Once
-from benchmarks.paper.results import BEGIN, END, NEEDS_GPU, TABLES, results, side_by_side
+from benchmarks.paper.results import BEGIN, END, TABLES, results, side_by_side
 from benchmarks.paper.table7 import perplexities
 from benchmarks.paper.train_ngram import written_form
 from tests.fake_model import FakeModel
 from tta.data.nbest.files import read_nbest
-from tta.errors import InputError
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -117,40 +116,6 @@ def test_a_table_shows_measurements_and_the_papers_figures(measured):
     assert any(line.startswith("- Of 4 pairs of rows that have an order in both") for line in lines)
 
 
-def test_rows_are_added_to_those_that_were_measured_before(tmp_path, monkeypatch):
-    given = argparse.Namespace(output_dir=tmp_path, rows="cloze, exact")
-    monkeypatch.setattr(common, "FLAGS", given)
-    assert [entry.name for entry in common.asked(common.SCORERS)] == ["cloze, exact"]
-    old = Table("table1", "title", ["WER"], {}, conditions=["cloze, exact: not measured (no)"])
-    old.set("biLM", "WER", 7.0)
-    old.set("cloze, exact", "WER", 6.0, "*")
-    old.set("oracle", "WER", 1.0)
-    old.command = "the command of all rows"
-    old._write()
-    new = Table("table1", "title", ["WER"], {}, conditions=["tuned"])
-    new.set("cloze, exact", "WER", 5.0)
-    new.set("cloze, learned", "WER", 5.5)
-    new.differences = {"WER": {"cloze, exact": {"first pass": [-1, -2, 0]}}}
-    new.save()
-    after = Table.load("table1")
-    assert list(after.rows) == ["biLM", "cloze, exact", "cloze, learned", "oracle"]
-    assert [after.cell(name, "WER") for name in after.rows] == ["7.00", "5.00", "5.50", "1.00"]
-    assert (after.conditions, after.differences) == (["tuned"], new.differences)
-    assert after.command == old.command
-    given.rows = "T-TA"
-    with pytest.raises(InputError, match=r"^--rows: no row 'T-TA'; there are "):
-        common.asked(common.SCORERS)
-
-
-def test_limit_sets_the_number_of_lists(folder, tmp_path):
-    flags = (f"--data_dir={folder}", f"--output_dir={tmp_path}", *WITHOUT.split())
-    done = command("table1", *flags, "--limit=3")
-    assert done.returncode == 0, done.stderr
-    assert f"    python -m benchmarks.paper.table1 {WITHOUT} --limit=3\n" in done.stdout
-    assert done.stdout.count("3 lists, 6 hypotheses; tuned on 3 other lists") == 2
-    assert done.stdout.count("3 lists, 6 hypotheses; each half is tuned") == 2
-
-
 def test_each_half_is_tuned_on_the_other_half(tmp_path):
     lists = [{"input": [f"a {i}", "b"], "output": "b"} for i in range(5)]
     write_json(tmp_path / "lists.json", lists)
@@ -208,15 +173,6 @@ def test_the_difference_of_correlations_is_that_of_resampled_pairs():
     assert sts.difference(result(good), result(good)) == [0, 0, 0]
 
 
-def test_missing_data_is_one_line(tmp_path):
-    done = command("table1", f"--data_dir={tmp_path}", f"--output_dir={tmp_path}")
-    assert done.returncode == 1
-    assert done.stderr.startswith(
-        f"error: {tmp_path}/nbest/asr_arctic/test.clean.json: no such file"
-    )
-    assert done.stderr.count("\n") == 1
-
-
 @pytest.mark.slow
 def test_results_and_readme_are_written_from_the_tables(measured, tmp_path):
     output, _ = measured
@@ -259,34 +215,6 @@ def test_results_and_readme_are_written_from_the_tables(measured, tmp_path):
     assert readme.read_text() == "no markers"
 
 
-@pytest.mark.parametrize(
-    ("flags", "limits"),
-    [
-        ((), {"table1": 300, "table2": 300, "table7": 1000, "memory": 30}),
-        (("--bert=b",), {"table1": 300, "table2": 300, "table7": 1000, "memory": 30}),
-        (("--limit=3",), {}),
-    ],
-)
-def test_all_tables_rerank_the_same_sample(tmp_path, flags, limits):
-    (tmp_path / "python").write_text('#!/bin/sh\necho "$@"\n')
-    (tmp_path / "python").chmod(0o755)
-    done = subprocess.run(
-        ["benchmarks/paper/run_all.sh", *flags],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        env=os.environ | {"PYTHON": str(tmp_path / "python")},
-    )
-    assert done.returncode == 0, done.stderr
-    ran = {line.split()[1].rpartition(".")[2]: line for line in done.stdout.splitlines()}
-    tables = set(TABLES.values()) - set(NEEDS_GPU)
-    assert set(ran) == {*tables, "results", "pictures"}
-    for table in tables:
-        given = ran[table].split()
-        limit = [f"--limit={limits[table]}"] if table in limits else []
-        assert given == ["-m", f"benchmarks.paper.{table}", *limit, *flags]
-
-
 def test_the_pages_have_the_figures_of_the_record():
     record = json.loads((ROOT / "docs/results.json").read_text(encoding="utf-8"))
     tables = {name: Table(**record[name]) for name in TABLES}
@@ -301,15 +229,6 @@ def test_the_record_says_how_todays_models_were_trained():
     for table in record.values():
         kept = {name: text for name, text in table["models"].items() if name in shipped}
         assert kept == {name: training_of(SimpleNamespace(model=name)) for name in kept}
-
-
-def test_readme_names_the_tables_measured_on_a_sample():
-    tables = dict.fromkeys(TABLES) | {
-        "rate": Table("rate", "", ["sentences/s"], {}, command="python rate.py"),
-        "table3": Table("table3", "", ["test"], {}, command="python -m sts --limit=3"),
-    }
-    expected = "\n\nMeasured on a sample of each file: `python -m sts --limit=3`.\n"
-    assert side_by_side(tables).endswith(expected)
 
 
 # What the paper has (no section before 4 is cited).
@@ -346,30 +265,6 @@ def test_the_paper_has_what_is_cited():
             ]
     assert wrong == []
     assert cited > 30
-
-
-def test_a_missing_model_has_a_reason(tmp_path, monkeypatch):
-    trained = tmp_path / "trained"
-    (trained).mkdir()
-    config = {"model_type": "tta", "vocab_size": 10, "hidden_size": 4, "num_attention_heads": 1}
-    write_json(trained / "config.json", config)
-    (tmp_path / "lm.arpa").touch()
-    expected = {
-        None: "no model was available; set --flag",
-        "small": "",
-        "no-such-name": "--flag=no-such-name does not exist",
-        str(trained): "",
-        f"kenlm:{tmp_path / 'lm.arpa'}": "",
-        f"kenlm:{tmp_path / 'other'}": f"--flag=kenlm:{tmp_path / 'other'} does not exist",
-    }
-    for model, reason in expected.items():
-        monkeypatch.setattr(Entry, "model", model)
-        assert Entry("a", "flag").missing == reason, model
-    monkeypatch.setattr(Entry, "model", str(trained))
-    reason = f"--flag={trained} was trained without --log_normalizer_weight"
-    assert Entry("a", "flag", common.LEARNED).missing == reason
-    monkeypatch.setattr(Entry, "model", "small")
-    assert Entry("a", "flag", common.LEARNED).missing == ""
 
 
 def test_every_row_of_the_paper_is_a_row_that_is_measured():
@@ -412,44 +307,3 @@ def test_perplexities_are_averaged_over_sentences():
 )
 def test_written_form(line, expected):
     assert written_form(line) == expected
-
-
-LMPLZ = """#!/bin/sh
-cat > "$SEEN"
-while [ $# -gt 0 ]; do [ "$1" = --arpa ] && echo model > "$2"; shift; done
-exit ${STATUS:-0}
-"""
-
-
-def test_an_ngram_model_is_trained_on_spoken_forms(tmp_path):
-    for name in ("lmplz", "build_binary"):
-        (tmp_path / name).write_text(LMPLZ)
-        (tmp_path / name).chmod(0o755)
-    (tmp_path / "text.txt").write_text("The U.S. army, they say.\n5 dogs\n\nIt's Café Rouge!\n")
-    output = tmp_path / "out" / "lm.arpa"
-    flags = [f"--input_file={tmp_path}/*.txt", f"--output_file={output}"]
-    found = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "SEEN": str(tmp_path / "seen")}
-
-    done = command("train_ngram", *flags, fake=False, STATUS="1", **found)
-    assert done.returncode == 1
-    assert done.stderr.endswith("error: lmplz ended with status 1\n")
-    assert list(output.parent.iterdir()) == []  # no unfinished file
-
-    done = command("train_ngram", *flags, fake=False, **found)
-    assert done.returncode == 0, done.stderr
-    assert (tmp_path / "seen").read_text() == "the u s army they say\nit's cafe rouge\n"
-    assert output.read_text() == "model\n"
-    facts = json.loads(output.with_name("lm.arpa.json").read_text())
-    assert (facts["sentences"], facts["words"], facts["form"]) == (2, 9, "spoken")
-
-    done = command("train_ngram", *flags, fake=False, **found)
-    assert done.returncode == 1
-    assert "pass --overwrite" in done.stderr
-
-
-def test_without_kenlms_tools_training_is_one_line(tmp_path):
-    (tmp_path / "text.txt").write_text("text\n")
-    flags = [f"--input_file={tmp_path}/*.txt", f"--output_file={tmp_path}/lm.arpa"]
-    done = command("train_ngram", *flags, fake=False, PATH=str(tmp_path))
-    assert done.returncode == 1
-    assert done.stderr.startswith("error: lmplz of KenLM is not on the PATH")

@@ -1,19 +1,13 @@
 """tta score as a user meets it: sentences in, JSON lines out, one line where it fails."""
 
-import contextlib
-import fcntl
 import gzip
 import io
 import json
-import lzma
 import math
 import os
-import pty
 import select
-import struct
 import subprocess
 import sys
-import termios
 
 import numpy as np
 import pytest
@@ -232,23 +226,6 @@ def test_a_pipe_gets_each_score_before_the_next_sentence_is_written(flags):
     assert done.returncode == 0
 
 
-def test_archives_in_and_out_and_pipes(tmp_path):
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    out = tmp_path / "out.gz"
-    writer = subprocess.Popen([sys.executable, "-c", WRITE, pipe, lzma.compress(TEXT).hex()])
-    try:
-        done = command(f"--input_file={pipe}", f"--output_file={out}")
-        assert done.returncode == 0, done.stderr
-    finally:
-        writer.terminate()  # else it waits for a reader of the pipe
-        writer.wait()
-    assert rows(gzip.decompress(out.read_bytes())) == ROWS
-
-
-WRITE = "import sys; open(sys.argv[1], 'wb').write(bytes.fromhex(sys.argv[2]))"
-
-
 # (input, flags, line on standard error, whether a model was loaded)
 FAILURES = [
     (b"a\nb\n\xc3\n", [], "in:3: expected UTF-8, got byte 0xc3", False),
@@ -286,31 +263,3 @@ def test_a_failure_is_one_line_and_leaves_no_output(
     )
     assert_one_line(loaded, message, is_loaded, "--input_file=in", *output, *flags)
     assert os.listdir(tmp_path) == ["in"] * (data is not None)
-
-
-def test_a_terminal_shows_a_bar_with_sentences_and_time_left(tmp_path):
-    (tmp_path / "in").write_bytes(b"the cat\n" * 10_000)
-    watcher, terminal = pty.openpty()
-    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("4H", 24, 120, 0, 0))  # rows, columns
-    try:
-        done = process(
-            f"--input_file={tmp_path / 'in'}", f"--output_file={tmp_path / 'out'}",
-            capture_output=False, stdout=subprocess.DEVNULL, stderr=terminal,
-        )  # fmt: skip
-    finally:
-        os.close(terminal)
-        shown = read_all(watcher)
-    assert done.returncode == 0, shown
-    last = [text for text in shown.split("\r") if text.startswith("scoring")][-1]
-    assert last.startswith("scoring: 100%")
-    assert "80.0k/80.0k [" in last
-    assert "10,000 sentences]" in last
-
-
-def read_all(terminal):
-    """What was written to a terminal, after its other end was closed."""
-    written = b""
-    with contextlib.suppress(OSError), open(terminal, "rb", buffering=0) as stream:  # its end
-        while new := stream.read(4096):
-            written += new
-    return written.decode()

@@ -134,24 +134,16 @@ FAILURES = [
     (b'{"sentence_good": "a"}\n', [], 'pairs.jsonl:1: the pair has no "sentence_bad"', False),
     (b"a\tb\n", ["--pairs=none*"], "none*: no file matches", False),
     (b"a\tb\n", ["--pairs="], "no input file was given", False),
-    (
-        json_lines() + b'{"sentence_good": "a", "sentence_bad": "b", "n": 1}\n',
-        [],
-        "pairs.jsonl:7: no field 'UID' to group by; it has 'n'",
-        False,
-    ),
+    (json_lines() + b'{"sentence_good": "a", "sentence_bad": "b", "n": 1}\n', [],
+     "pairs.jsonl:7: no field 'UID' to group by; it has 'n'", False),
     (b"a\tb\n", ["--group_by=UID"], "pairs.jsonl:1: no field 'UID' to group by; it has n", False),
-    (
-        json_lines([("a", "b", None)]),
-        [],
-        "pairs.jsonl:1: expected the name of a group as 'UID', got None",
-        False,
-    ),
+    (json_lines([("a", "b", None)]), [],
+     "pairs.jsonl:1: expected the name of a group as 'UID', got None", False),
     (json_lines([("a", "b", " ")]), [], "pairs.jsonl:1: expected the name of a group as", False),
     (json_lines([("a", "b", "x\ny")]), [], "pairs.jsonl:1: expected the name of a group", False),
     (b"a\tb\n", ["--output_file=pairs.jsonl"], "pairs.jsonl: exists; pass --overwrite", False),
     (b"\nnan\tb\n", [], "pairs.jsonl:2: sentence_good has the score nan, not a finite", True),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("data", "flags", "message", "is_loaded"), FAILURES)

@@ -125,12 +125,6 @@ def test_a_missing_representation_is_refused_before_any_model_encodes(sts, monke
     assert models["one"].encoded == []
 
 
-def test_the_command_takes_several_models(sts):
-    done = command(f"--sts_file={sts}", "--model=one", "--model=", "--representation=embed")
-    assert done.returncode == 0, done.stderr
-    assert [row.split()[2] for row in done.stdout.splitlines()[1:3]] == ["one", "small"]
-
-
 def test_writes_the_cosine_of_every_pair(sts, tmp_path, model):
     write(sts, [*PAIRS[:3], ("A\tred  door, open", "Blue", 0.0)])
     output = tmp_path / "cosines.tsv"
@@ -142,13 +136,6 @@ def test_writes_the_cosine_of_every_pair(sts, tmp_path, model):
     assert [row["pair"] for row in rows] == ["1", "2", "3", "4"]
     assert {(row["model"], row["vectors"]) for row in rows} == {("runs/mine", "embed")}
     np.testing.assert_allclose([float(r["cosine"]) for r in rows], loop_cosines("embed"), atol=1e-6)
-
-
-def test_output_to_standard_output(sts):
-    done = command(f"--sts_file={sts}", "--output_file=-")
-    assert done.stdout.startswith("file\tpair\tmodel\tvectors\tcosine\t")
-    assert len(done.stdout.splitlines()) == 5
-    assert "Pearson" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -136,21 +136,6 @@ def test_wrong_flags_are_one_line_and_exit_with_2(no_model, command, flags, rule
     assert ended.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize(
-    ("command", "flag"),
-    [
-        ("tta-rerank", "--nbest_file"),
-        ("tta-sts", "--sts_file"),
-        ("tta-probe", "--data_file"),
-        ("tta-pretrain", "--input_dir, --config_file and --output_dir"),
-    ],
-)
-def test_a_missing_flag_is_named(command, flag):
-    ended = run_command(command)
-    assert (ended.returncode, ended.stdout) == (2, "")
-    assert ended.stderr.startswith(f"error: {flag} ")
-
-
 # Two values for what takes one; the last one counted before.
 TWICE = [
     ("tta-rerank", "--beam_size=1 --beam_size=2", "beam_size"),

@@ -1,8 +1,5 @@
 """benchmarks/glue.py: means over seeds, differences with paired errors, means over tasks."""
 
-import json
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
@@ -79,33 +76,3 @@ def test_no_mean_and_no_difference_of_what_was_not_measured():
     lines = glue.markdown(glue.value_cells(results)).splitlines()
     assert lines[0] == "| | cola (MCC) | rte (accuracy) | wnli (accuracy) |"
     assert lines[3] == "| b | 20.0 | - | 50.0 |"
-
-
-@pytest.mark.tensorflow
-def test_a_command_keeps_the_tasks_and_models_of_earlier_ones(tmp_path, monkeypatch, capsys):
-    path = tmp_path / "glue.json"
-    earlier = {"rte": {"a": one([50.0], b=1.0), "b": one([60.0], a=1.0)}, "cola": {"c": one([9.0])}}
-    path.write_text(json.dumps(earlier))
-    found = {"a": [10.0], "b": [14.0, 16.0]}
-    flags = {"json": str(path), "tasks": ["cola"], "models": ["a", "b"], "first_models": ["b"]}
-    monkeypatch.setattr(glue, "FLAGS", SimpleNamespace(**flags, quick=False))
-    monkeypatch.setattr(glue, "config_of", lambda *cell: cell)
-
-    def classify(config, model):
-        task, name, pooling = config
-        assert (task, pooling) == ("cola", "first" if name.endswith(glue.FIRST) else None)
-        rows = [row([0.0], [0, 0]), row([30.0] if pooling else found[model], [1, 2])]
-        return SimpleNamespace(rows=rows, signatures=[f"model:{model}"])
-
-    monkeypatch.setattr("tta.papers.glue.classify.classify", classify)
-    glue.main()
-    kept = json.loads(path.read_text())
-    assert kept["rte"] == earlier["rte"]
-    assert kept["cola"]["c"] == earlier["cola"]["c"]
-    assert {name: kept["cola"][name]["values"] for name in found} == found
-    first = kept["cola"]["b, first token"]
-    assert first["values"] == [30.0]
-    assert first["recipe"] == {"row": "rate", "signatures": ["model:b"]}
-    shown = capsys.readouterr().out
-    assert "| b | 60.0 | 15.0 ± 1.4 |" in shown
-    assert "Minus a:" in shown

@@ -146,16 +146,6 @@ def test_predictions_of_sts_are_on_its_scale(tmp_path):
     assert [name for name, task in TASKS.items() if task.limits] == ["stsb"]
 
 
-def test_neither_padding_nor_other_texts_change_a_prediction(finished):
-    lm = tta.load(finished[0].output_dir)
-    texts = ["a", "the cat sat on the mat", "the dog", ""]
-    together = lm.logits(texts)
-    alone = np.concatenate([lm.logits([text]) for text in texts])
-    np.testing.assert_allclose(together, alone, atol=1e-5)
-    small = tta.load(finished[0].output_dir, batch_tokens=9)
-    np.testing.assert_allclose(together, small.logits(texts), atol=1e-5)
-
-
 def test_a_long_input_is_cut_and_reported_or_refused(finished, capsys):
     lm = tta.load(finished[0].output_dir)
     long = "the cat " + "a " * 30

@@ -15,47 +15,22 @@ STS = "index\tgenre\tfilename\tyear\told_index\tsource1\tsource2\tsentence1\tsen
 LAYOUTS = {
     "cola": (None, ["gj04\t1\t\tx y", "gj04\t0\t*\tx y"], ONE, [1, 0]),
     "sst2": ("sentence\tlabel", ["x y \t1", "x y\t0"], ONE, [1, 0]),
-    "mrpc": (
-        "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String",
-        ["1\t7\t8\tx y\tz", "0\t7\t8\tx y\tz"],
-        PAIR,
-        [1, 0],
-    ),
-    "stsb": (
-        STS,
-        ["0\tg\tf\t2012\t1\tnone\tnone\tx y\tz\t5.000", "0\tg\tf\t2012\t1\tn\tn\tx y\tz\t3.8"],
-        PAIR,
-        [5.0, 3.8],
-    ),
-    "qqp": (
-        "id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate",
-        ["0\t1\t2\tx y\tz\t0", "0\t1\t2\tx y\tz\t1"],
-        PAIR,
-        [0, 1],
-    ),
-    "mnli": (
-        f"{NLI}\tgold_label",
-        [
-            "0" + "\t-" * 7 + "\tx y\tz\tneutral\tneutral",
-            "0" + "\t-" * 7 + "\tx y\tz\t-\tentailment",
-        ],
-        PAIR,
-        [2, 1],
-    ),
-    "qnli": (
-        "index\tquestion\tsentence\tlabel",
-        ["0\tx y\tz\tentailment", "1\tx y\tz\tnot_entailment"],
-        PAIR,
-        [0, 1],
-    ),
-    "rte": (
-        "index\tsentence1\tsentence2\tlabel",
-        ["0\tx y\tz\tnot_entailment", "1\tx y\tz\tentailment"],
-        PAIR,
-        [1, 0],
-    ),
+    "mrpc": ("Quality\t#1 ID\t#2 ID\t#1 String\t#2 String", ["1\t7\t8\tx y\tz", "0\t7\t8\tx y\tz"],
+             PAIR, [1, 0]),
+    "stsb": (STS,
+             ["0\tg\tf\t2012\t1\tnone\tnone\tx y\tz\t5.000", "0\tg\tf\t2012\t1\tn\tn\tx y\tz\t3.8"],
+             PAIR, [5.0, 3.8]),
+    "qqp": ("id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate",
+            ["0\t1\t2\tx y\tz\t0", "0\t1\t2\tx y\tz\t1"], PAIR, [0, 1]),
+    "mnli": (f"{NLI}\tgold_label",
+             ["0" + "\t-" * 7 + "\tx y\tz\tneutral\tneutral",
+              "0" + "\t-" * 7 + "\tx y\tz\t-\tentailment"], PAIR, [2, 1]),
+    "qnli": ("index\tquestion\tsentence\tlabel",
+             ["0\tx y\tz\tentailment", "1\tx y\tz\tnot_entailment"], PAIR, [0, 1]),
+    "rte": ("index\tsentence1\tsentence2\tlabel",
+            ["0\tx y\tz\tnot_entailment", "1\tx y\tz\tentailment"], PAIR, [1, 0]),
     "wnli": ("index\tsentence1\tsentence2\tlabel", ["0\tx y\tz\t1", "1\tx y\tz\t0"], PAIR, [1, 0]),
-}
+}  # fmt: skip
 
 
 def write(path, header, rows):
@@ -202,14 +177,6 @@ def test_a_part_of_several_files(tmp_path):
     write(tmp_path / "dev/d.tsv", None, ["7\tw"])
     with pytest.raises(InputError, match=f"{dev}:1: unknown label '7'"):
         read(tmp_path, train_file=f"{first},{second}", dev_file=str(tmp_path / "dev"))
-
-
-def test_several_files_of_sts(tmp_path):
-    rows = LAYOUTS["stsb"][1]
-    for name in "ab":
-        write(tmp_path / f"{name}.tsv", STS, rows)
-    found = read(tmp_path, task="stsb", train_file=f"{tmp_path}/*", dev_file=f"{tmp_path}/a.tsv")
-    assert found.train.texts == [PAIR] * 4
 
 
 @pytest.mark.parametrize("pairs", [False, True])

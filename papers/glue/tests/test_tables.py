@@ -33,13 +33,8 @@ def test_csv_and_empty_texts(write):
     [
         ("label\tsentence2\tsentence1\nx\tb\ta\n", None, "label", ("a", "b"), "pairs, any order"),
         ("index\tsentence1\tsentence\tlabel\n0\ta\tb\tx\n", None, "label", ("b",), "one of a pair"),
-        (
-            "pair_ID\tsentence_A\tsentence_B\tscore\tjudgment\n1\ta\tb\t4.5\tx\n",
-            ["sentence_A", "sentence_B"],
-            "judgment",
-            ("a", "b"),
-            "SICK-E",
-        ),
+        ("pair_ID\tsentence_A\tsentence_B\tscore\tjudgment\n1\ta\tb\t4.5\tx\n",
+         ["sentence_A", "sentence_B"], "judgment", ("a", "b"), "SICK-E"),
         ("index\tquestion\tsentence\tlabel\n0\ta\tb\tx\n", ["question", "sentence"], "label",
          ("a", "b"), "QNLI"),
         ("Quality\t#1 String\t#2 String\nx\ta\tb\n", ["#2 String", "#1 String"], "Quality",
@@ -57,30 +52,21 @@ def test_named_columns(write, text, columns, label, expected, why):
         ("", ": the file is empty", "no bytes"),
         ("\n\n", ":1: the column 'sentence' is missing; the header has ''", "blank lines"),
         ("sentence\tlabel\n", ": the file has a header and no rows", "header only"),
-        (
-            "text\tlabel\na\t1\n",
-            ":1: the column 'sentence' is missing; the header has 'text', 'label'",
-            "another name",
-        ),
+        ("text\tlabel\na\t1\n",
+         ":1: the column 'sentence' is missing; the header has 'text', 'label'", "another name"),
         ("sentence\tgold\na\t1\n", ":1: the column 'label' is missing", "no label"),
         ("sentence\tlabel\tlabel\na\t1\t1\n", ":1: the column 'label' is named twice", "two"),
         ("sentence\tlabel\na\n", ":2: expected 2 columns, got 1", "a column is missing"),
         ("sentence\tlabel\na\t1\n\na\tb\t1\n", ":4: expected 2 columns, got 3", "a tab in a text"),
         ('sentence,label\n"a,1\n', ":2: malformed csv: unexpected end of data", "an open quote"),
         ("sentence,label\na,b,1\n", ":2: expected 2 columns, got 3", "a comma without quotes"),
-        (
-            'sentence,label\na,0\n"b\nc","1\n0"\n',
-            ":3: the label '1\\n0' has a tab or a line end",
-            "tables of predictions cannot hold it",
-        ),
+        ('sentence,label\na,0\n"b\nc","1\n0"\n', ":3: the label '1\\n0' has a tab or a line end",
+         "tables of predictions cannot hold it"),
         ("sentence\tlabel\na\t \n", ":2: the column 'label' is empty", "no label in a row"),
-        (
-            "sentence\tlabel\na\t0\na\t2\n",
-            ":3: unknown label '2'; the labels are '0', '1'",
-            "a label that was not trained",
-        ),
+        ("sentence\tlabel\na\t0\na\t2\n", ":3: unknown label '2'; the labels are '0', '1'",
+         "a label that was not trained"),
     ],
-)
+)  # fmt: skip
 def test_bad_file(write, text, message, why):
     with pytest.raises(InputError, match=re.escape(f"file{message}")) as raised:
         read_table(write(text), labels=["1", "0"])

@@ -140,21 +140,6 @@ def test_every_token_but_the_pooled_one_of_a_tta_or_cloze_counts_and_no_padding_
         assert (logits_of(model, changed) != before).any() == is_seen, place
 
 
-@pytest.mark.parametrize("model_type", POOLED)
-def test_a_narrower_batch_gives_the_same_logits(model_type):
-    model = classifier(model_type)
-    wide, narrow = batch([5, 3], width=11), batch([5, 3], width=5)
-    narrow["input_ids"][:] = wide["input_ids"][:, :5]
-    np.testing.assert_allclose(logits_of(model, wide), logits_of(model, narrow), atol=1e-5)
-
-
-def test_the_first_token_of_a_unilm_sees_nothing():
-    model = classifier("unilm", pooling="first")
-    one, other = batch([7], seed=0), batch([7], seed=1)
-    other["input_ids"][0, 0] = one["input_ids"][0, 0]
-    np.testing.assert_array_equal(logits_of(model, one), logits_of(model, other))
-
-
 @pytest.mark.parametrize("labels", [("a", "b", "c"), ()])
 def test_the_loss_is_the_weighted_cross_entropy_or_squared_error(labels):
     model, inputs = classifier("tta", labels=labels), batch(LENGTHS)

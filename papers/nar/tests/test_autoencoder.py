@@ -5,7 +5,6 @@ import json
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
 from keras import ops
 
 from tests.modeling import numpy_tta
@@ -226,31 +225,6 @@ def test_a_unilm_attends_to_its_memory(monkeypatch):
         np.testing.assert_allclose(found[-1], expected, atol=1e-4)
 
 
-@pytest.mark.parametrize("kind", TYPES)
-def test_the_latent_vector_reaches_every_layer(monkeypatch, kind):
-    model, z = make(kind, num_hidden_layers=3), tf.constant(latent_of(1))
-    inputs, seen = batch([7]), []
-    added = model.decoder_inputs(z)
-    block, embed, first_query = layers.block, layers.embed, layers.first_query
-
-    def recorded(k, w, config, query, *inputs, **options):
-        seen.append(options["projected"][0] if kind == "unilm" else query)
-        return block(k, w, config, query, *inputs, **options)
-
-    monkeypatch.setattr(layers, "block", recorded)
-    # The share of the embeddings is cut.
-    monkeypatch.setattr(layers, "embed", lambda k, w, config, ids, **_: embed(k, w, config, ids))
-    monkeypatch.setattr(layers, "first_query", lambda *given: first_query(*given[:4]))
-    given = {name: tf.constant(value) for name, value in inputs.items()}
-    with tf.GradientTape(persistent=True) as tape:
-        tape.watch(added)
-        seen.clear()
-        model.decoder(given | added)
-    name = "memory" if kind == "unilm" else "added"
-    reached = [tape.gradient(one, added[name]) is not None for one in seen]
-    assert reached == [kind == "unilm", True, True]
-
-
 def test_only_the_training_of_a_variational_model_draws(models):
     inputs = batch([7, 5])
     for model, draws in ((models["pad"], False), (make("pad", variational=True), True)):
@@ -273,17 +247,6 @@ def test_greedy_decoding_is_the_same_with_a_cache_and_reads_what_it_wrote(models
     np.testing.assert_array_equal(best[:, 1:], cached[:, 1:])
 
 
-def test_the_cache_gives_the_states_of_the_whole_pass(models):
-    model, z, inputs = models["unilm"], latent_of(2), batch([6, 6])
-    added = model.decoder_inputs(z)
-    whole = np.array(model.decoder(inputs | added)["hidden_states"])
-    cache = model.decoder.start(added, 6)
-    for place in range(6):
-        ids = inputs["input_ids"][:, place : place + 1]
-        state, cache = model.decoder.step(ids, np.int32(place), cache, added)
-        np.testing.assert_allclose(state[:, 0], whole[:, place], atol=1e-5)
-
-
 def test_decoding_takes_one_call_and_greedy_decoding_one_per_token(models):
     counts = {}
     for kind in ("pad", "masked", "unilm"):
@@ -300,22 +263,6 @@ def test_decoding_takes_one_call_and_greedy_decoding_one_per_token(models):
             model.decode_greedily(latent_of(2), 9, 3)
         counts[kind] = len(calls)
     assert counts == {"pad": 1, "masked": 4, "unilm": 8}
-
-
-def test_a_masked_decoder_reads_the_known_tokens_only():
-    model, plain = make("pad", decoder_input="masked"), make("pad")
-    inputs, z = batch([7, 5]), latent_of(2)
-    mask, ids = inputs["padding_mask"], inputs["input_ids"]
-    pad_id = model.config.pad_id
-    states = lambda known: np.array(model.decode(z, mask, known_ids=known))  # noqa: E731
-    nothing = states(None)
-    np.testing.assert_array_equal(nothing, plain.decode(z, mask))
-    np.testing.assert_array_equal(nothing, model.decode(z, mask, ids), "the text is not read")
-    known = np.full_like(ids, pad_id)
-    known[0, 3] = ids[0, 3]
-    some = states(known)
-    assert (some[0] != nothing[0]).any(axis=-1)[:7].all()
-    np.testing.assert_array_equal(some[1], nothing[1])
 
 
 def plain_mask_predict(model, latent, length, passes):
@@ -357,52 +304,6 @@ def copy(ours, theirs):
         variable.assign(theirs.named_weights()[name])
 
 
-@pytest.mark.parametrize("kind", TYPES)
-def test_each_half_starts_from_a_model_of_its_own_and_the_decoder_brings_the_head(kind):
-    model, before = make(kind), arrays(make(kind))
-    encoder, decoder = (build_model(model.config.part(part)) for part in ("encoder", "decoder"))
-    randomize(encoder.named_weights(), 3)
-    randomize(decoder.named_weights(), 4)
-    model.start_part("encoder", encoder, copy)
-    for name, value in arrays(model).items():
-        expected = arrays(encoder)[name] if name.startswith("encoder/") else before[name]
-        np.testing.assert_array_equal(value, expected, err_msg=name)
-    model.start_part("decoder", decoder, copy)
-    for name, value in arrays(model).items():
-        part, _, rest = name.partition("/")
-        source = {"encoder": arrays(encoder), "decoder": arrays(decoder), "head": arrays(decoder)}
-        as_half = name if part == "head" else f"encoder/{rest}"
-        expected = source[part][as_half] if part in source else before[name]
-        np.testing.assert_array_equal(value, expected, err_msg=name)
-
-
-@pytest.mark.parametrize("kind", TYPES)
-def test_halves_start_from_a_language_model(kind):
-    model = make(kind)
-    half = build_model(model.config.part("encoder"))
-    randomize(half.named_weights(), 3)
-    joint = {n: v for n, v in arrays(model).items() if n.startswith(("connector", "latent_in"))}
-    model.start_from(half, copy)
-    assert len(joint) == 2 + (kind == "unilm")
-    for name, value in joint.items():
-        np.testing.assert_array_equal(arrays(model)[name], value)
-    inputs = batch([7, 5])
-    expected = np.array(half.encode(inputs)["hidden_states"])
-    np.testing.assert_array_equal(np.array(model.encode(inputs)["hidden_states"]), expected)
-    if kind == "copy":  # a decoder that adds nothing is the language model
-        states = model.decode(np.zeros((2, LATENT), np.float32), inputs["padding_mask"],
-                              inputs["input_ids"])  # fmt: skip
-        np.testing.assert_array_equal(states, expected)
-        np.testing.assert_array_equal(
-            np.array(model.head(states, model.token_table)), np.array(half(inputs)["logits"])
-        )
-    weights, theirs = arrays(model), arrays(half)
-    np.testing.assert_array_equal(
-        weights["decoder/layer_1/feed_forward/output/kernel"],
-        theirs["encoder/layer_1/feed_forward/output/kernel"],
-    )
-
-
 def test_the_config_survives_a_file(tmp_path):
     config = autoencoder_config(**TYPES["tta"], variational=True)
     config.to_json(tmp_path / "config.json")
@@ -417,34 +318,24 @@ def test_the_config_survives_a_file(tmp_path):
         ({"latent_size": 0}, "latent_size must be at least 1, not 0"),
         ({"decoder_type": "elmo"}, "decoder_type must be bilm or tta or unilm, not 'elmo'"),
         ({"decoder_input": "x"}, "decoder_input must be pad or ground_truth or masked, not 'x'"),
-        (
-            {"decoder_type": "unilm"},
-            "decoder_input must be ground_truth with decoder_type unilm, not 'pad'",
-        ),
-        (
-            {"decoder_input": "ground_truth", "predicts_length": True},
-            "decoder_input must be pad or masked with predicts_length, not 'ground_truth'",
-        ),
-        (
-            {"decoder_input": "masked", "decoder_type": "tta"},
-            "decoder_type must be bilm with masked input, not 'tta'",
-        ),
-        (
-            {"decoder_input": "masked", "variational": True},
-            "variational must be false with masked input, not true",
-        ),
+        ({"decoder_type": "unilm"},
+         "decoder_input must be ground_truth with decoder_type unilm, not 'pad'"),
+        ({"decoder_input": "ground_truth", "predicts_length": True},
+         "decoder_input must be pad or masked with predicts_length, not 'ground_truth'"),
+        ({"decoder_input": "masked", "decoder_type": "tta"},
+         "decoder_type must be bilm with masked input, not 'tta'"),
+        ({"decoder_input": "masked", "variational": True},
+         "variational must be false with masked input, not true"),
         ({"num_latents": 0}, "num_latents must be at least 1, not 0"),
-        (
-            {"num_latents": 2, "decoder_type": "tta"},
-            "decoder_type must be bilm with num_latents above 1, not 'tta'",
-        ),
+        ({"num_latents": 2, "decoder_type": "tta"},
+         "decoder_type must be bilm with num_latents above 1, not 'tta'"),
         ({"output_layer": "softmax"}, "output_layer must be tied_softmax with model_type autoenco"),
         ({"tokenizer": "words"}, "tokenizer must be word_pieces with model_type autoencoder, "),
         ({"num_segments": 2}, "num_segments must be 0 with model_type autoencoder, not 2"),
         ({"pad_id": 23}, "pad_id must be a token's id, not 23"),
         ({"variational": 1}, "variational must be of type bool"),
     ],
-)
+)  # fmt: skip
 def test_a_broken_config_is_one_line(changes, rule, tmp_path):
     path = tmp_path / "config.json"
     path.write_text(json.dumps(autoencoder_config().to_dict() | changes))

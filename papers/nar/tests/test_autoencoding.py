@@ -129,18 +129,6 @@ def test_the_length_is_one_more_factor_of_the_probability():
     assert np.array(ones).tolist() == [1, 1, 1]
 
 
-def test_a_doubled_batch_has_the_same_loss(vae):
-    model, latent = vae
-    inputs = batch(LENGTHS)
-    twice = {name: np.concatenate([value, value]) for name, value in inputs.items()}
-    fixed_samples(model, latent[:3])
-    once = float(loss_of(VariationalAutoencoding(), model, inputs).total)
-    fixed_samples(model, np.concatenate([latent[:3]] * 2))
-    assert float(loss_of(VariationalAutoencoding(), model, twice).total) == pytest.approx(
-        once, rel=1e-5
-    )
-
-
 def test_a_text_of_the_begin_token_alone_adds_nothing(vae):
     """Nothing of it is predicted, so neither its tokens nor its KL nor its length count."""
     model, latent = vae
@@ -155,21 +143,6 @@ def test_a_text_of_the_begin_token_alone_adds_nothing(vae):
             fixed_samples(one, latent[rows])
             found.append(float(loss_of(objective, one, given).total))
         assert found[0] == pytest.approx(found[1], rel=1e-5)
-
-
-def test_parts_of_a_batch_on_two_replicas_add_up_to_its_loss(vae):
-    model, latent = vae
-    inputs, objective = batch(LENGTHS), VariationalAutoencoding()
-    fixed_samples(model, latent[:3])
-    whole = float(loss_of(objective, model, inputs).total)
-    total = 0.0
-    count = float(np.sum(objective.task(inputs, 0).weights))
-    for rows in (slice(0, 1), slice(1, 3)):
-        part = {name: value[rows] for name, value in inputs.items()}
-        fixed_samples(model, latent[:3][rows])
-        weights = objective.task(part, 0).weights / count
-        total += float(loss_of(objective, model, part, weights=weights).total)
-    assert total == pytest.approx(whole, rel=1e-5)
 
 
 def test_a_masked_decoder_is_trained_on_hidden_tokens_only():

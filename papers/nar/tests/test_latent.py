@@ -1,17 +1,15 @@
 """The latent vector: its divergence against NumPy and Monte Carlo, and its samples."""
 
-import functools
-
 import numpy as np
 import pytest
 from keras import tree
 
-from tests.modeling.numpy_tta import attend, log_softmax
+from tests.modeling.numpy_tta import log_softmax
 from tta.modeling.kits.keras import KerasKit
 from tta.modeling.layers.base import Part
 from tta.papers.nar import functions, model
 from tta.papers.nar.config import AutoencoderConfig
-from tta.papers.nar.functions import latent_inputs, length_log_probabilities, pool
+from tta.papers.nar.functions import length_log_probabilities
 from tta.papers.nar.layers import LatentConnector, kl_divergence
 from tta.papers.nar.model import SequenceAutoencoder
 
@@ -62,26 +60,6 @@ def test_samples_have_the_mean_and_the_variance():
     np.testing.assert_array_equal(again, drawn)
 
 
-@pytest.mark.parametrize("num_memories", [0, 2])
-def test_the_decoder_gets_products_without_a_bias(num_memories):
-    causal = {"decoder_type": "unilm", "decoder_input": "ground_truth"}
-    changes = {"num_hidden_layers": num_memories} | causal if num_memories else {}
-    layer = part("latent_inputs", **changes)
-    made = functools.partial(latent_inputs, KerasKit(), layer, config(**changes))
-    z = RNG.normal(size=(4, 3)).astype("float32")
-    found = {name: np.array(value) for name, value in made(z).items()}
-    np.testing.assert_allclose(found["added"][:, 0], z @ layer.added_kernel.numpy(), rtol=1e-4)
-    if num_memories:
-        for number, kernel in enumerate(
-            np.split(layer.memory_kernel.numpy(), num_memories, axis=1)
-        ):
-            expected = z @ kernel
-            np.testing.assert_allclose(found["memory"][:, number], expected, rtol=1e-3, atol=1e-6)
-    assert len(found) == 1 + bool(num_memories)
-    nothing = made(np.zeros((1, 3), "float32"))
-    assert not any(np.array(one).any() for one in nothing.values())
-
-
 @pytest.mark.parametrize("name", ["pooling", "connector", "latent_inputs"])
 def test_a_part_by_itself_gives_what_its_function_gives_in_the_model(name, monkeypatch):
     changes = {"num_latents": 2, "variational": name == "connector"}
@@ -103,33 +81,6 @@ def test_a_part_by_itself_gives_what_its_function_gives_in_the_model(name, monke
     assert w is getattr(one, name)
     for found, there in zip(tree.flatten(w(*given)), tree.flatten(expected), strict=True):
         np.testing.assert_array_equal(found, there)
-
-
-def test_several_latents_are_pooled_from_the_real_tokens():
-    layer = part("pooling", num_latents=4)
-    made = functools.partial(pool, KerasKit(), layer, config(num_latents=4))
-    states, lengths = RNG.normal(size=(2, 6, 5)).astype("float32"), [6, 2]
-    mask = np.arange(6) < np.array(lengths)[:, None]
-    found, queries = np.array(made(states, mask)), layer.queries.numpy().astype(float)
-    for vectors, row, length in zip(found, states, lengths, strict=True):
-        for vector, query in zip(vectors, queries, strict=True):
-            np.testing.assert_allclose(vector, attend(query, row[:length], row[:length]), atol=1e-5)
-    states[1, 2:] = 9.0
-    np.testing.assert_array_equal(made(states, mask)[1], found[1])
-
-
-def test_the_memory_has_one_vector_for_each_of_several_latents():
-    sizes = {"latent_size": 2, "num_latents": 3}
-    layer = part("latent_inputs", **sizes)
-    z = RNG.normal(size=(4, 6)).astype("float32")
-    made = latent_inputs(KerasKit(), layer, config(**sizes), z)
-    found = {name: np.array(value) for name, value in made.items()}
-    np.testing.assert_allclose(
-        found["added"][:, 0], z @ layer.added_kernel.numpy(), rtol=1e-3, atol=1e-6
-    )
-    for number in range(3):
-        expected = z[:, 2 * number : 2 * number + 2] @ layer.memory_kernel.numpy()
-        np.testing.assert_allclose(found["memory"][:, number], expected, rtol=1e-3, atol=1e-6)
 
 
 def test_the_length_is_a_softmax_over_the_numbers_of_tokens():

@@ -50,30 +50,6 @@ def test_a_part_computes_what_it_computed_in_the_whole(kind, tmp_path):
         np.testing.assert_array_equal(value, arrays(decoder)[name])
 
 
-def test_no_random_numbers_are_drawn_for_a_part(tmp_path, monkeypatch):
-    folder, drawn = written(make("pad"), tmp_path / "whole"), []
-    monkeypatch.setattr(np.random, "default_rng", drawn.append)
-    load_part(folder, "decoder")
-    assert not drawn
-
-
-def test_a_part_that_was_not_written_to_its_end_can_be_written_again(tmp_path, monkeypatch):
-    folder, half = written(make("pad"), tmp_path / "whole"), tmp_path / "half"
-
-    def stopped(model, directory, readme):
-        (directory / "config.json").touch()
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr("tta.modeling.formats.parts.save_model", stopped)
-        with pytest.raises(KeyboardInterrupt):
-            save_part(folder, "decoder", half)
-    assert [path.name for path in tmp_path.iterdir()] == ["whole"]
-    half.mkdir()
-    save_part(folder, "decoder", half)
-    assert (half / "model.weights.h5").exists()
-
-
 def test_what_cannot_be_taken_out_is_one_line(tmp_path):
     whole = written(make("pad"), tmp_path / "whole")
     other = written(tiny_model(), tmp_path / "other")

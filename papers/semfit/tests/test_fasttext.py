@@ -7,7 +7,6 @@ import pytest
 
 from tta.errors import InputError
 from tta.papers.semfit.vectors.fasttext import SubwordVectors
-from tta.papers.semfit.vectors.ngrams import NgramSettings, NgramVectors
 
 fasttext = pytest.importorskip("gensim.models.fasttext", reason="pip install '.[vectors]'")
 
@@ -54,17 +53,6 @@ def test_a_file_gives_the_mean_of_a_word_and_its_ngrams(model):
     for vector, word in zip(found, [*KNOWN, *UNKNOWN], strict=True):
         np.testing.assert_allclose(vector, composed(made.wv, word), atol=1e-6, err_msg=word)
         np.testing.assert_array_equal(vector, made.wv.get_vector(word), err_msg=word)
-
-
-def test_our_files_give_an_unknown_word_the_same_vector(model, tmp_path):
-    vectors = SubwordVectors.read(model[1])
-    for dtype, tolerance in (("float32", 1e-6), ("float16", 1e-3)):
-        np.save(tmp_path / "ngrams.npy", vectors.ngrams.astype(dtype))
-        (tmp_path / "ngrams.json").write_text(NgramSettings(vectors.min_n, vectors.max_n).text)
-        found = NgramVectors(tmp_path).vectors(UNKNOWN)
-        theirs = vectors.vectors(UNKNOWN)
-        tolerance *= np.abs(theirs).max()
-        np.testing.assert_allclose(found, theirs, rtol=0, atol=tolerance)
 
 
 def test_words_without_ngrams_are_zeros_and_nothing_is_logged(caplog):

@@ -119,17 +119,6 @@ def test_whitening_needs_a_word_with_a_vector():
         whitening_over(np.zeros((5, 3), np.float32), np.zeros(5, np.int64))
 
 
-def test_whitened_vectors_by_svd_have_equal_variance_over_the_text(dataset, tmp_path):
-    made = create(dataset, tmp_path / "a", source="svd", size=3, num_negatives=1, whiten=True)
-    counts = TargetVectors(tmp_path / "a", WordVocabulary.from_file(tmp_path / "a/vocab.txt"))
-    counts = np.where(made.any(axis=1), counts._vocabulary.counts, 0)
-    mean = counts @ made / counts.sum()
-    covariance = (made * counts[:, None]).T @ made / counts.sum() - np.outer(mean, mean)
-    np.testing.assert_allclose(mean, 0, atol=1e-4)
-    np.testing.assert_allclose(covariance, np.diag(np.full(3, covariance[0, 0])), atol=1e-4)
-    assert not (tmp_path / "a/ngrams.npy").exists()
-
-
 def test_whitening_is_of_fasttext_and_svd_only():
     with pytest.raises(InputError, match="whiten needs source fasttext or svd, not skip_gram"):
         VectorsConfig(input_dir="x", output_dir="y", whiten=True)

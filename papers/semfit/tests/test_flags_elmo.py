@@ -108,37 +108,6 @@ def test_elmo_s_learns_more_than_a_constant_and_rerank_by_cosine(semfit):
     assert scores[0] > scores[1]
 
 
-def test_a_word_never_seen_has_its_own_vectors(semfit):
-    lm = tta.load(semfit[0])
-    assert lm.representations == ("context", "fit", "embed", "layers", "cls", "eos")
-    for name, size in (("context", 48), ("fit", M), ("embed", 24), ("layers", 144)):
-        # "fit" is what the neighbours predict: two words that differ only at their own place.
-        first, second, known = lm.encode(["7 zyx", "7 wug", "7 dog"], name)
-        assert first.shape == (size,)
-        if name == "fit":
-            continue
-        assert (first != second).any()
-        assert (first != known).any()
-    words = lm.encode_words([["7", "zyx"]], "embed")[0]
-    assert (words[1] != words[0]).any()
-
-
-def test_an_untrained_model_reads_the_same_vectors(semfit):
-    untrained, lm = tta.load(f"random:{semfit[0]}"), tta.load(semfit[0])
-    first, second = (one.encode(["7 Cat wug"], "layers") for one in (untrained, lm))
-    assert first.shape == second.shape
-    assert (first != second).any()
-
-
-def test_vectors_of_a_sentence_do_not_depend_on_its_batch(semfit):
-    lm = tta.load(semfit[0])
-    texts = ["Cat", "5 Sun moon 3", "pepper 5 wug", ""]
-    together = lm.encode(texts, "layers")
-    for text, vector in zip(texts, together, strict=True):
-        np.testing.assert_allclose(lm.encode([text], "layers")[0], vector, atol=1e-5)
-    assert not together[3].any()
-
-
 @without_graphs()
 def test_a_classifier_over_an_elmo_reads_words_never_seen_and_leaves_the_elmo(semfit, tmp_path):
     rows = [(label, f"{i} {word} {j}") for i in range(9) for j in range(3)

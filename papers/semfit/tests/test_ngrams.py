@@ -52,14 +52,6 @@ def test_hashes_are_those_of_a_plain_twin_and_of_gensim(min_n, max_n):
         assert [value % BUCKETS for value in ngram_hashes(word, min_n, max_n)] == theirs, word
 
 
-def test_a_known_hash():
-    # "<日" has the bytes 3c e6 97 a5; the last three are negative as signed characters.
-    value = 2166136261
-    for byte in (0x3C, 0xFFFFFFE6, 0xFFFFFF97, 0xFFFFFFA5):
-        value = (value ^ byte) * 16777619 % 2**32
-    assert ngram_hashes("日", 2, 2)[0] == value
-
-
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
 def test_vectors_are_means_over_ngrams(tmp_path, dtype):
     ngrams = NgramVectors(write(tmp_path, ARRAY.astype(dtype), min_n=3, max_n=4))

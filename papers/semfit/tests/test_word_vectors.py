@@ -125,22 +125,16 @@ BINARY = as_binary(ONE_WORD)
         (BINARY[:30], "truncated: the header says 3 words, the file ends in word 2"),
         (BINARY[:-1] + b"\nmore 123", "the header says 3 words, more follow"),
         (b"2 3\n" + BINARY[4:18] + b"x" * 10_100, "word 2 is over 10,000 bytes long"),
-        (
-            as_binary({word: [1.1, 2.3, 3.7] for word in ["a", "New York", "b", "c"]}, b""),
-            "expected word 3, got '@\ufffd\ufffdl@b': the file is damaged, or an earlier word has "
-            "a blank, which cannot be read without line feeds",
-        ),
-        (
-            "the 1 2 3\n".encode("utf-16"),
-            "expected UTF-8, got UTF-16: iconv -f UTF-16 -t UTF-8 converts it",
-        ),
-        (
-            b"9" * 5000 + b" 3\nthe 1 2 3\n",
-            f"1: expected numbers of words and sizes, got '{'9' * 40}'",
-        ),
+        (as_binary({word: [1.1, 2.3, 3.7] for word in ["a", "New York", "b", "c"]}, b""),
+         "expected word 3, got '@\ufffd\ufffdl@b': the file is damaged, or an earlier word has "
+         "a blank, which cannot be read without line feeds"),
+        ("the 1 2 3\n".encode("utf-16"),
+         "expected UTF-8, got UTF-16: iconv -f UTF-16 -t UTF-8 converts it"),
+        (b"9" * 5000 + b" 3\nthe 1 2 3\n",
+         f"1: expected numbers of words and sizes, got '{'9' * 40}'"),
         (as_binary({"a": [0, 1, 2], "c": [1, np.nan, 2]}), "the vector of 'c' is not finite"),
     ],
-)
+)  # fmt: skip
 def test_a_malformed_file_is_one_line_with_its_place(tmp_path, content, message):
     path = tmp_path / "vectors"
     path.write_bytes(content)

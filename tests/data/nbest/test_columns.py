@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from tests.data.nbest.test_files import nbest, write, written  # noqa: F401
+from tests.data.nbest.test_files import nbest, written
 from tta.data.nbest.files import read_nbest
 from tta.errors import InputError
 
@@ -32,7 +32,7 @@ ONE_BEST = [
 
 
 @pytest.mark.parametrize(("text", "why"), ONE_BEST)
-def test_one_best_texts_are_no_lists(write, text, why):  # noqa: F811
+def test_one_best_texts_are_no_lists(write, text, why):
     path = write(text)
     with pytest.raises(InputError, match=f"one hypothesis|{NAMED}|no known format"):
         read_nbest(path)
@@ -48,18 +48,18 @@ def test_one_best_texts_are_no_lists(write, text, why):  # noqa: F811
         "u-1 turn on the light\nu-2\n",
     ],
 )
-def test_texts_that_are_alike_or_short_are_lists(write, text):  # noqa: F811
+def test_texts_that_are_alike_or_short_are_lists(write, text):
     (one,) = read_nbest(write(text)).lists
     assert len(one.hypotheses) == text.count("\n")
 
 
-def test_costs_tell_that_texts_are_lists(write, tmp_path):  # noqa: F811
+def test_costs_tell_that_texts_are_lists(write, tmp_path):
     (tmp_path / "costs").write_text("u-1 3\nu-2 4\n")
     path = write("u-1 yes please\nu-2 no thank you\n")
     assert len(read_nbest(path, score_file=tmp_path / "costs").lists[0].hypotheses) == 2
 
 
-def test_lists_may_be_sorted_as_text(write):  # noqa: F811
+def test_lists_may_be_sorted_as_text(write):
     rows = sorted(f"u-{i} a {i}" for i in range(1, 41))
     (one,) = read_nbest(write("\n".join(rows) + "\n")).lists
     assert [h.text for h in one.hypotheses] == [f"a {i}" for i in range(1, 41)]
@@ -82,7 +82,7 @@ def test_lists_may_be_sorted_as_text(write):  # noqa: F811
         ),
     ],
 )
-def test_text_beside_a_hypothesis_is_the_reference(write, text, why):  # noqa: F811
+def test_text_beside_a_hypothesis_is_the_reference(write, text, why):
     file = read_nbest(write(text))
     assert file.lists == [nbest("u", ("a", -1.0), ("b", -2.0), reference="r")], why
     assert written(file.lists, file.format).splitlines()[0] == text.splitlines()[0]
@@ -96,18 +96,18 @@ def test_text_beside_a_hypothesis_is_the_reference(write, text, why):  # noqa: F
         ("id\tout\ttext\nu\ta\tr\nu\tb\tr\nv\tc\ts\n", "out", "with tabs, and a list of one"),
     ],
 )
-def test_a_text_that_may_be_the_reference_is_refused(write, text, other, why):  # noqa: F811
+def test_a_text_that_may_be_the_reference_is_refused(write, text, other, why):
     with pytest.raises(
         InputError, match=f"text may be the hypothesis, or the reference of '{other}'"
     ):
         read_nbest(write(text))
 
 
-def test_equal_texts_beside_numbers_are_hypotheses(write):  # noqa: F811
+def test_equal_texts_beside_numbers_are_hypotheses(write):
     assert read_nbest(write("id,text,score,rank\nu,a,-1,1\nu,a,-2,2\n")).lists
 
 
-def test_a_word_without_times_among_others_is_refused(write):  # noqa: F811
+def test_a_word_without_times_among_others_is_refused(write):
     timed = "NBestList2.0\n(-120) turn ( st: 0 et: 1 g: -1 a: -2 )"
     assert read_nbest(write(f"{timed}\n")).lists[0].hypotheses[0].text == "turn"
     with pytest.raises(InputError, match=r":2: expected word \( st: .* got 'on'"):
@@ -117,7 +117,7 @@ def test_a_word_without_times_among_others_is_refused(write):  # noqa: F811
     )
 
 
-def test_text_beside_a_hypothesis_in_json_is_refused(write):  # noqa: F811
+def test_text_beside_a_hypothesis_in_json_is_refused(write):
     with pytest.raises(InputError, match='"text" may be the hypothesis, or the reference of "hyp"'):
         read_nbest(write('{"hyps": [{"text": "r", "hyp": "a"}]}'))
 
@@ -130,12 +130,12 @@ def test_text_beside_a_hypothesis_in_json_is_refused(write):  # noqa: F811
         ("-3.2\t-1.2\n-3.9\t-1.1\n", "two scores"),
     ],
 )
-def test_scores_are_no_texts(write, text, why):  # noqa: F811
+def test_scores_are_no_texts(write, text, why):
     with pytest.raises(InputError, match=r"columns are numbers: .* may be .*two scores; .*header"):
         read_nbest(write(text), beam_size=2 if text.startswith("-") else None)
 
 
-def test_a_text_before_the_id_is_refused(write):  # noqa: F811
+def test_a_text_before_the_id_is_refused(write):
     rule = ":? ?the columns may be text, id and score, as 'the cat', 'u'"
     with pytest.raises(InputError, match=rule):
         read_nbest(write("the cat\tu\t-1\nthe hat\tu\t-2\na dog\tv\t-1\n"))
@@ -143,7 +143,7 @@ def test_a_text_before_the_id_is_refused(write):  # noqa: F811
     assert [one.utterance_id for one in file.lists] == ["call 1", "call 2"], "ids with blanks"
 
 
-def test_spoken_digits_are_texts(write):  # noqa: F811
+def test_spoken_digits_are_texts(write):
     file = read_nbest(write("u\t5\t-1\nu\t9\t-2\n"))
     assert file.lists == [nbest("u", ("5", -1.0), ("9", -2.0))]
 
@@ -166,18 +166,18 @@ MOSES = [
 
 
 @pytest.mark.parametrize(("row", "why"), MOSES)
-def test_marks_and_columns_of_moses_and_marian(write, row, why):  # noqa: F811
+def test_marks_and_columns_of_moses_and_marian(write, row, why):
     file = read_nbest(write(row + "\n"))
     assert file.lists == [nbest("0", ("the big cat", -1.0, {"lm": -3.0}))], why
     assert written(file.lists, "moses") == row.replace("||| -1", "||| -1.0") + "\n"
 
 
-def test_a_bar_in_some_words_is_text(write):  # noqa: F811
+def test_a_bar_in_some_words_is_text(write):
     (one,) = read_nbest(write("0 ||| a|b cat ||| -1\n0 ||| |x| ||| -2\n")).lists
     assert [h.text for h in one.hypotheses] == ["a|b cat", "|x|"]
 
 
-def test_word_pieces_of_espnet1(write):  # noqa: F811
+def test_word_pieces_of_espnet1(write):
     text = (
         '{"utts": {"u": {"output": [{"rec_text": "▁THE▁CAT<eos>", "text": "R", "score": -1,'
         '"rec_tokenid": "1 2"}, {"rec_text": "<sos>▁A▁CAT <eos>", "text": "R", "score": -2}]}}}'
@@ -187,7 +187,7 @@ def test_word_pieces_of_espnet1(write):  # noqa: F811
     assert '"rec_text": "▁THE▁CAT<eos>"' in written([one], "espnet1")
 
 
-def test_plain_lines_with_a_beam_size(write):  # noqa: F811
+def test_plain_lines_with_a_beam_size(write):
     path = write("a cat\n\na hat\nthe dog\n")
     file = read_nbest(path, beam_size=2)
     assert file.format == "plain"
@@ -202,7 +202,7 @@ def test_plain_lines_with_a_beam_size(write):  # noqa: F811
         read_nbest(path)
 
 
-def test_formats_of_decipher(write):  # noqa: F811
+def test_formats_of_decipher(write):
     text = "NBestList1.0\n(-9765.625) <s> the cat </s>\n(-19531.25) a hat\n"
     (one,) = read_nbest(write({"u1": text})).lists
     assert [(h.text, round(h.score, 3)) for h in one.hypotheses] == [
@@ -230,7 +230,7 @@ def test_formats_of_decipher(write):  # noqa: F811
         ('[{"input1": "a", "input2": ["b"], "output": "r"}]', "the best and the others"),
     ],
 )
-def test_spellings_of_hyporadise(write, text, why):  # noqa: F811
+def test_spellings_of_hyporadise(write, text, why):
     path = write(text)
     file = read_nbest(path)
     assert file.format == "hyporadise"
@@ -241,18 +241,18 @@ def test_spellings_of_hyporadise(write, text, why):  # noqa: F811
     assert read_nbest(write(again)).lists == file.lists
 
 
-def test_hypotheses_in_one_text_are_refused(write):  # noqa: F811
+def test_hypotheses_in_one_text_are_refused(write):
     with pytest.raises(InputError, match='"input2" as an array of hypotheses, got one text'):
         read_nbest(write('[{"input1": "a", "input2": "b. c", "output": "r"}]'))
 
 
 @pytest.mark.parametrize("name", ["texts", "generated_text", "translations", "my texts", "hyps"])
-def test_texts_beside_sequences_scores(write, name):  # noqa: F811
+def test_texts_beside_sequences_scores(write, name):
     file = read_nbest(write(f'{{"{name}": ["a", "b"], "sequences_scores": [-0.3, -0.5]}}\n'))
     assert (file.format, file.lists) == ("jsonl", [nbest("0", ("a", -0.3), ("b", -0.5))])
     assert f'"{name}": ["a", "b"]' in written(file.lists, "jsonl")
 
 
-def test_two_arrays_of_texts_beside_sequences_scores_are_refused(write):  # noqa: F811
+def test_two_arrays_of_texts_beside_sequences_scores_are_refused(write):
     with pytest.raises(InputError, match="the hypotheses may be texts or sources: call them hyp"):
         read_nbest(write('{"texts": ["a"], "sources": ["b"], "sequences_scores": [-0.3]}\n'))

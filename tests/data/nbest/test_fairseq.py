@@ -30,15 +30,6 @@ END = "2026-01-02 | INFO | fairseq_cli.generate | NOTE: hypothesis and token sco
 FILE = LOG + OUTPUT + END + "Generate test with beam=2: BLEU4 = 30.00, 60.0/40.0\n"
 
 
-@pytest.fixture
-def write(tmp_path):
-    def write(text):
-        (tmp_path / "input").write_text(text, encoding="utf-8")
-        return tmp_path / "input"
-
-    return write
-
-
 def written(lists):
     stream = io.StringIO()
     write_nbest(stream, lists, "fairseq")
@@ -113,5 +104,5 @@ def test_a_long_log_does_not_hide_the_format(write):
 
 
 def test_the_line_of_an_error_counts_the_log(write):
-    with pytest.raises(InputError, match=r"input:3: expected a finite number as score, got ''"):
+    with pytest.raises(InputError, match=r"input0:3: expected a finite number as score, got ''"):
         read_nbest(write(LOG + "H-0\n" + OUTPUT))

@@ -3,7 +3,6 @@
 import dataclasses
 import gzip
 import io
-import itertools
 import json
 import math
 import subprocess
@@ -184,21 +183,6 @@ def rounded(lists):
         )
         for one in lists
     ]
-
-
-@pytest.fixture
-def write(tmp_path):
-    numbers = itertools.count()
-
-    def write(text):
-        """Writes a file, or a folder of files: {name: text}."""
-        path = tmp_path / f"input{next(numbers)}"
-        for name, part in text.items() if isinstance(text, dict) else [("", text)]:
-            (path / name).parent.mkdir(parents=True, exist_ok=True)
-            (path / name).write_text(part, encoding="utf-8")
-        return path
-
-    return write
 
 
 def written(lists, format):

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.data.nbest.test_files import write, written  # noqa: F401
+from tests.data.nbest.test_files import written
 from tta.data.nbest.files import read_nbest
 from tta.data.nbest.references.files import read_references
 from tta.errors import InputError
@@ -12,7 +12,7 @@ from tta.errors import InputError
 
 @pytest.mark.parametrize("name", ["rank", "position", "beam", "index", "n", "hyp_id"])
 @pytest.mark.parametrize("ranks", [(2, 0, 1), (3, 1, 2), ("hyp_3", "hyp_1", "hyp_2")])
-def test_ranks_order_hypotheses_without_scores(write, name, ranks):  # noqa: F811
+def test_ranks_order_hypotheses_without_scores(write, name, ranks):
     rows = [{"text": t, name: rank} for t, rank in zip("cab", ranks, strict=True)]
     texts = [
         json.dumps({"id": "u", "hypotheses": rows}) + "\n",
@@ -40,7 +40,7 @@ def test_ranks_order_hypotheses_without_scores(write, name, ranks):  # noqa: F81
         ("size", (3, 1, 2), "cab"),
     ],
 )
-def test_what_is_a_rank(write, name, values, expected):  # noqa: F811
+def test_what_is_a_rank(write, name, values, expected):
     rows = [{"text": t, name: value} for t, value in zip("cab", values, strict=True)]
     (one,) = read_nbest(write(json.dumps({"hypotheses": rows}))).lists
     assert "".join(h.text for h in one.hypotheses) == expected
@@ -58,13 +58,13 @@ def test_what_is_a_rank(write, name, values, expected):  # noqa: F811
         ({"total_scores": [-5, -1]}, [-5, -1]),
     ],
 )
-def test_plural_names_are_read_as_the_singular(write, arrays, scores):  # noqa: F811
+def test_plural_names_are_read_as_the_singular(write, arrays, scores):
     file = read_nbest(write(json.dumps({"id": "u", "hypotheses": ["a", "b"], **arrays})))
     assert [h.score for h in file.lists[0].hypotheses] == scores
     assert read_nbest(write(written(file.lists, file.format))).lists == file.lists
 
 
-def test_a_plural_array_of_another_length_is_refused(write):  # noqa: F811
+def test_a_plural_array_of_another_length_is_refused(write):
     with pytest.raises(InputError, match='one number in "am_scores" per hypothesis, got 1 for 2'):
         read_nbest(write('{"hypotheses": ["a", "b"], "am_scores": [-1], "lm_scores": [-1, -2]}'))
 
@@ -90,7 +90,7 @@ LAYOUTS = [
 
 
 @pytest.mark.parametrize(("text", "ids", "why"), LAYOUTS, ids=[row[2] for row in LAYOUTS])
-def test_layouts_are_read_and_written_back(write, text, ids, why):  # noqa: F811
+def test_layouts_are_read_and_written_back(write, text, ids, why):
     file = read_nbest(write(text))
     found = [[(h.text, h.score) for h in one.hypotheses] for one in file.lists]
     assert found == [[("a b", -1.0), ("c", -2.0)]] * 2, why
@@ -102,7 +102,7 @@ def test_layouts_are_read_and_written_back(write, text, ids, why):  # noqa: F811
     assert [json.loads(x) for x in again.splitlines()] == [json.loads(x) for x in text.splitlines()]
 
 
-def test_two_lists_inside_a_line_are_refused(write):  # noqa: F811
+def test_two_lists_inside_a_line_are_refused(write):
     text = json.dumps({"id": "u", "a": {"hyps": BEAMS}, "b": {"hyps": BEAMS}})
     with pytest.raises(InputError, match=r"lists inside \['a', 'b'\]: expected one"):
         read_nbest(write(text))
@@ -122,18 +122,18 @@ REFERENCES = [
 
 
 @pytest.mark.parametrize("text", REFERENCES)
-def test_references_find_their_lists_by_any_field(write, text):  # noqa: F811
+def test_references_find_their_lists_by_any_field(write, text):
     found = read_references(write(text), ["cv_1", "cv_2"])
     assert [one.replace("<s>", "").replace("</s>", "").strip() for one in found] == ["a", "b"]
 
 
-def test_fields_that_are_no_ids_leave_the_order(write):  # noqa: F811
+def test_fields_that_are_no_ids_leave_the_order(write):
     text = '{"name": "x", "n": 1, "text": "a"}\n{"name": "y", "n": 0, "text": "b"}'
     assert read_references(write(text), ["cv_1", "cv_2"]) == ["a", "b"]
     assert read_references(write(text), ["0", "1"]) == ["a", "b"], "indices may be anything"
 
 
-def test_marks_of_recognisers_at_the_start_are_no_sgml(write):  # noqa: F811
+def test_marks_of_recognisers_at_the_start_are_no_sgml(write):
     text = "<unk> on the light\n<sil> close it\n"
     assert read_references(write(text), ["u1", "u2"]) == text.splitlines()
     with pytest.raises(InputError, match="XML or SGML without"):

@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from tests.data.nbest.test_files import write  # noqa: F401
 from tests.data.nbest.test_rows import LISTS
 from tta.data.nbest.files import read_nbest
 from tta.data.nbest.notes import feature_notes, mixture_notes
@@ -34,7 +33,7 @@ FILES = [
 
 
 @pytest.mark.parametrize(("text", "note", "why"), FILES, ids=[row[2] for row in FILES])
-def test_lists_that_mix_utterances_are_noted(write, text, note, why):  # noqa: F811
+def test_lists_that_mix_utterances_are_noted(write, text, note, why):
     found = list(mixture_notes(read_nbest(write(text))))
     assert len(found) == bool(note), why
     assert all((note in one and "; first '0'" in one) or "'u'" in one for one in found)
@@ -50,7 +49,7 @@ def test_lists_that_mix_utterances_are_noted(write, text, note, why):  # noqa: F
         (["a", "b", "c", "", "no", "yes"], False),
     ],
 )
-def test_references_of_other_lists_are_noted(write, references, note):  # noqa: F811
+def test_references_of_other_lists_are_noted(write, references, note):
     file = read_nbest(write(rows(LISTS)), reference_file=write("\n".join(references) + "\n"))
     found = list(mixture_notes(file))
     assert [STRANGE in one and "first '0'" in one for one in found] == [True] * note
@@ -59,7 +58,7 @@ def test_references_of_other_lists_are_noted(write, references, note):  # noqa: 
 @pytest.mark.parametrize(
     "name", ["nll", "loss", "cost", "neg_log_likelihood", "negative_log_prob", "ppl", "perplexity"]
 )
-def test_costs_alone_are_noted_if_they_contradict_the_order(write, name):  # noqa: F811
+def test_costs_alone_are_noted_if_they_contradict_the_order(write, name):
     text = '{"hypotheses": [{"text": "a", "NAME": 9}, {"text": "b", "NAME": 3}]}\n'.replace(
         "NAME", name
     )
@@ -68,7 +67,7 @@ def test_costs_alone_are_noted_if_they_contradict_the_order(write, name):  # noq
     assert not list(feature_notes(read_nbest(write(text.replace("9", "1")))))
 
 
-def test_two_speakers_of_espnet1_are_refused(write):  # noqa: F811
+def test_two_speakers_of_espnet1_are_refused(write):
     outputs = [
         {"name": f"target{t}[{n}]", "rec_text": f"{t} {n}<eos>", "score": -n, "text": f"r{t}"}
         for t in (1, 2)

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.data.nbest.test_files import nbest, write, written  # noqa: F401
+from tests.data.nbest.test_files import nbest, written
 from tta.data.nbest.fields import id_of
 from tta.data.nbest.files import read_nbest, write_nbest
 from tta.data.nbest.references.files import read_references
@@ -29,7 +29,7 @@ LISTS = [
 
 
 @pytest.mark.parametrize(("name", "value"), NAMES)
-def test_every_reader_knows_every_name_of_an_id(write, name, value):  # noqa: F811
+def test_every_reader_knows_every_name_of_an_id(write, name, value):
     texts = [json.dumps({name: value, **one}) for one in LISTS]
     texts += [f"{name},text,score\n" + "".join(f"{value},{t},-1\n" for t in ("a cat", "a hat"))]
     texts += ["".join(json.dumps({name: value, "text": t}) + "\n" for t in ("a cat", "a hat"))]
@@ -53,7 +53,7 @@ def test_what_is_no_id():
     assert id_of({"key": "b", "ID": 3}) == (3, False)
 
 
-def test_lists_of_one_recording_get_an_index(write):  # noqa: F811
+def test_lists_of_one_recording_get_an_index(write):
     row = '{"audio": "m.wav", "hyps": ["a"]}\n'
     assert [one.utterance_id for one in read_nbest(write(3 * row)).lists] == ["m", "m-1", "m-2"]
     with pytest.raises(InputError, match="duplicate id 'm"):
@@ -61,7 +61,7 @@ def test_lists_of_one_recording_get_an_index(write):  # noqa: F811
 
 
 @pytest.mark.parametrize("name", ["score", "logprob", "log_prob", "logProb", "log-likelihood"])
-def test_every_reader_knows_every_name_of_a_score(write, name):  # noqa: F811
+def test_every_reader_knows_every_name_of_a_score(write, name):
     rows = [{"text": "a cat", name: -1.5}, {"text": "a hat", name: -2.0}]
     texts = [
         json.dumps({"id": "u", "nbest": rows}),
@@ -78,7 +78,7 @@ def test_every_reader_knows_every_name_of_a_score(write, name):  # noqa: F811
 
 
 @pytest.mark.parametrize("name", ["text", "sentence", "transcript", "hypothesis", "predText"])
-def test_every_reader_knows_every_name_of_a_text(write, name):  # noqa: F811
+def test_every_reader_knows_every_name_of_a_text(write, name):
     rows = [{name: "a cat", "score": -1.5}, {name: "a hat", "score": -2.0}]
     texts = [
         json.dumps({"id": "u", "n_best": rows, "gt": "a"}),
@@ -109,7 +109,7 @@ SHAPES = [
 
 
 @pytest.mark.parametrize(("array", "scores", "why"), SHAPES, ids=[row[2] for row in SHAPES])
-def test_hypotheses_of_other_shapes_are_written_back_in_them(write, array, scores, why):  # noqa: F811
+def test_hypotheses_of_other_shapes_are_written_back_in_them(write, array, scores, why):
     text = f'{{"id": "u", "hypotheses": {array}}}\n'
     file = read_nbest(write(text))
     (one,) = file.lists
@@ -121,7 +121,7 @@ def test_hypotheses_of_other_shapes_are_written_back_in_them(write, array, score
     assert [h.features for h in one.hypotheses] == features
 
 
-def test_an_array_of_texts_is_no_hypothesis(write):  # noqa: F811
+def test_an_array_of_texts_is_no_hypothesis(write):
     with pytest.raises(InputError, match="expected a finite number as score, got 'a hat'"):
         read_nbest(write('{"id": "u", "hypotheses": [["a cat", "a hat"]]}'))
 
@@ -168,7 +168,7 @@ def test_responses(tmp_path, record, scores, key, why):
     assert [(h.text, h.score) for h in again.hypotheses] == [("a", -7.0), ("b", -8.0)]
 
 
-def test_references_find_their_lists_by_the_id_that_all_lists_have(write):  # noqa: F811
+def test_references_find_their_lists_by_the_id_that_all_lists_have(write):
     rows = (
         '{"id": "1", "audio": "x/u2.wav", "ref": "b"}\n{"id": "2", "audio": "u1.wav", "ref": "a"}'
     )
@@ -188,7 +188,7 @@ ONE_BEST = [
 
 
 @pytest.mark.parametrize("text", ONE_BEST)
-def test_manifests_are_no_lists(write, text):  # noqa: F811
+def test_manifests_are_no_lists(write, text):
     with pytest.raises(InputError, match=r"one hypothesis|little in common"):
         read_nbest(write(text))
 
@@ -212,7 +212,7 @@ SEVERAL = [
 
 
 @pytest.mark.parametrize(("name", "value", "expected"), SEVERAL)
-def test_a_reference_may_be_several(write, name, value, expected):  # noqa: F811
+def test_a_reference_may_be_several(write, name, value, expected):
     texts = [json.dumps({"id": "u", name: value, **one}) for one in LISTS if "beams" not in one]
     rows = [{"id": "u", "text": text, name: value} for text in ("a cat", "a hat")]
     for text in [*texts, "".join(json.dumps(row) + "\n" for row in rows)]:
@@ -224,7 +224,7 @@ def test_a_reference_may_be_several(write, name, value, expected):  # noqa: F811
             assert json.dumps(value, ensure_ascii=False) in again
 
 
-def test_several_references_go_to_another_format_and_a_file_replaces_them(write, tmp_path):  # noqa: F811
+def test_several_references_go_to_another_format_and_a_file_replaces_them(write, tmp_path):
     path = write('{"id": "u", "choices": [{"text": "a"}, {"text": "b"}], "references": ["a", "b"]}')
     again = written(read_nbest(path).lists, "jsonl")
     assert json.loads(again)["reference"] == ["a", "b"]

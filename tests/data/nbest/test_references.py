@@ -7,16 +7,6 @@ import pytest
 from tta.data.nbest.references.files import read_references
 from tta.errors import InputError
 
-
-@pytest.fixture
-def write(tmp_path):
-    def write(text):
-        (tmp_path / "refs").write_text(text, encoding="utf-8")
-        return tmp_path / "refs"
-
-    return write
-
-
 STM_LINE = "{0} 1 spk 0.0 1.5 <o,f0,male> {1}\n"
 XML = '<?xml version="1.0"?><dataset><doc id="d"><src lang="de"><seg id="1">x</seg></src>{}</doc>'
 
@@ -93,7 +83,7 @@ def test_references(write, references, ids, expected, why):
     assert read_references(write(references), ids.split()) == expected, why
 
 
-BAD = [  # lines of a file, the error after "refs", why; for the lists u1 and u2
+BAD = [  # lines of a file, the error after the name, why; for the lists u1 and u2
     ("u1 x\n", ": list 'u2' has no reference", "an id is missing"),
     ("u1 x\nu2 y\nu3 z\n", ":3: 'u3' has a reference but no list", "one too many"),
     ("u1 x\nu2 y\nu1 z\n", ":3: duplicate id 'u1', first on line 1", "an id twice"),
@@ -134,15 +124,15 @@ BAD = [  # lines of a file, the error after "refs", why; for the lists u1 and u2
 
 @pytest.mark.parametrize(("references", "message", "why"), BAD)
 def test_what_is_no_reference_is_refused_by_name(write, references, message, why):
-    with pytest.raises(InputError, match=f"refs{message}"):
+    with pytest.raises(InputError, match=f"input0{message}"):
         read_references(write(references), ["u1", "u2"])
 
 
 @pytest.mark.parametrize(
     ("references", "ids", "message"),
     [
-        ("a\nb\nc\nd\n", "0 1 3", "refs:3: '2' has a reference but no list"),
-        ("a\nb\n", "0 1 3", "refs: expected one reference per list, got 2 for 3"),
+        ("a\nb\nc\nd\n", "0 1 3", "input0:3: '2' has a reference but no list"),
+        ("a\nb\n", "0 1 3", "input0: expected one reference per list, got 2 for 3"),
         (MANIFEST, "ua ub", "list 'ua' has no reference"),
     ],
 )

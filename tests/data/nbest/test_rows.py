@@ -2,7 +2,6 @@
 
 import pytest
 
-from tests.data.nbest.test_files import write  # noqa: F401
 from tta.data.nbest.files import read_nbest
 from tta.data.nbest.references.files import read_references
 from tta.errors import InputError
@@ -35,7 +34,7 @@ def lines(size, count, table=False):
         *((2, 6, 6), (3, 4, 12), (3, 4, 1)),
     ],
 )
-def test_a_wrong_beam_size_is_refused(write, size, count, given, table):  # noqa: F811
+def test_a_wrong_beam_size_is_refused(write, size, count, given, table):
     path = write(lines(size, count, table))
     with pytest.raises(InputError, match=r"beam size|in common"):
         read_nbest(path, beam_size=given)
@@ -46,14 +45,14 @@ def test_a_wrong_beam_size_is_refused(write, size, count, given, table):  # noqa
 
 @pytest.mark.parametrize("table", [False, True])
 @pytest.mark.parametrize(("size", "count"), [(2, 2), (2, 6), (3, 2), (4, 1), (4, 2), (4, 6)])
-def test_the_right_beam_size_is_read(write, size, count, table):  # noqa: F811
+def test_the_right_beam_size_is_read(write, size, count, table):
     read = read_nbest(write(lines(size, count, table)), beam_size=size).lists
     assert [[h.text for h in one.hypotheses] for one in read] == [
         one[:size] for one in LISTS[:count]
     ]
 
 
-def test_short_and_empty_texts_say_nothing(write):  # noqa: F811
+def test_short_and_empty_texts_say_nothing(write):
     read = read_nbest(write("yes\nyet\nno\n\nstop\n\n"), beam_size=2).lists
     assert [[h.text for h in one.hypotheses] for one in read] == [
         ["yes", "yet"],
@@ -62,14 +61,14 @@ def test_short_and_empty_texts_say_nothing(write):  # noqa: F811
     ]
 
 
-def test_hypotheses_of_sphinx_are_no_plain_lines(write):  # noqa: F811
+def test_hypotheses_of_sphinx_are_no_plain_lines(write):
     text = "turn on (u1 -7066)\nclose it (u2 -123.5)\n"
     with pytest.raises(InputError, match="no known format"):
         read_nbest(write(text), beam_size=2)
     assert read_references(write(text), ["u1", "u2"]) == ["turn on", "close it"]
 
 
-def test_blank_lines_between_lists_are_no_hypotheses(write):  # noqa: F811
+def test_blank_lines_between_lists_are_no_hypotheses(write):
     text = "turn on the light\nturn on the lights\n\nclose the door\nclosed the door\n\n"
     with pytest.raises(InputError, match="a blank line follows every 2 lines"):
         read_nbest(write(text), beam_size=2)
@@ -85,14 +84,14 @@ UTTERANCES = [
 
 
 @pytest.mark.parametrize(("text", "message"), UTTERANCES)
-def test_utterances_of_one_recording_are_not_mixed(write, text, message):  # noqa: F811
+def test_utterances_of_one_recording_are_not_mixed(write, text, message):
     with pytest.raises(InputError, match=f"{message}.* may be two utterances"):
         read_nbest(write(text), "json_rows" if text[0] == "{" else None)
     first = text.splitlines()[0]
     assert read_nbest(write(text.replace("7", "0").replace("y/", "x/"))).lists[0].hypotheses, first
 
 
-def test_json_rows_may_have_different_keys(write):  # noqa: F811
+def test_json_rows_may_have_different_keys(write):
     rows = '{"id": 1, "text": "a b", "x": [1]}\n{"id": 1, "sentence": "a b", "x": [2], "y": 1}\n'
     with pytest.raises(InputError, match="text may be the hypothesis, or the reference of 'x'"):
         read_nbest(write(rows), "json_rows")

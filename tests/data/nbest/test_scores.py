@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from tests.data.nbest.test_files import nbest, write  # noqa: F401
+from tests.data.nbest.test_files import nbest
 from tta.data.nbest.files import NBestFile, read_nbest, write_nbest
 from tta.data.nbest.notes import (
     blank_notes,
@@ -28,13 +28,13 @@ ROWS = "u\ta\t{}\nu\tb\t{}\n"
         ("probability", (0.5, 1), (math.log(0.5), 0.0)),
     ],
 )
-def test_scores_become_natural_logs(write, kind, scores, expected):  # noqa: F811
+def test_scores_become_natural_logs(write, kind, scores, expected):
     (one,) = read_nbest(write(ROWS.format(*scores)), scores=kind).lists
     assert one == nbest("u", *zip("ab", expected, strict=True))
     assert not any(str(h.score) == "-0.0" for h in one.hypotheses)
 
 
-def test_costs_of_kaldi_may_be_log_likelihoods(write, tmp_path):  # noqa: F811
+def test_costs_of_kaldi_may_be_log_likelihoods(write, tmp_path):
     texts, costs = write("u-1 a\nu-2 b\n"), write("u-1 -5\nu-2 -6\n")
     file = read_nbest(texts, score_file=costs, scores="log_probability")
     assert file.lists == [nbest("u", ("a", -5.0), ("b", -6.0))]
@@ -42,20 +42,20 @@ def test_costs_of_kaldi_may_be_log_likelihoods(write, tmp_path):  # noqa: F811
     assert (tmp_path / "out.scores").read_text() == "u-1 -5.0\nu-2 -6.0\n"
 
 
-def test_costs_are_written_as_costs(write, tmp_path):  # noqa: F811
+def test_costs_are_written_as_costs(write, tmp_path):
     path = write(ROWS.format(1.5, 2.0))
     file = read_nbest(path, scores="cost")
     write_nbest(tmp_path / "out", file.lists, "tsv", scores="cost")
     assert (tmp_path / "out").read_text() == path.read_text()
 
 
-def test_a_probability_of_0_is_the_lowest(write):  # noqa: F811
+def test_a_probability_of_0_is_the_lowest(write):
     (one,) = read_nbest(write(ROWS.format(1e-300, 0)), scores="probability").lists
     assert one.hypotheses[0].score > one.hypotheses[1].score > -1000
 
 
 @pytest.mark.parametrize("score", ["1.5", "-0.1"])
-def test_a_probability_is_between_0_and_1(write, score):  # noqa: F811
+def test_a_probability_is_between_0_and_1(write, score):
     with pytest.raises(InputError, match="input0: list 'u': expected a probability between 0 and"):
         read_nbest(write(ROWS.format(0.5, score)), scores="probability")
 
@@ -71,7 +71,7 @@ def test_a_probability_is_between_0_and_1(write, score):  # noqa: F811
         ("id,text,score,am\nu,a,-1,-1\nu,b,-1,X\n", ":3: "),
     ],
 )
-def test_numbers_whose_squares_are_infinite_are_refused(write, text, place, number):  # noqa: F811
+def test_numbers_whose_squares_are_infinite_are_refused(write, text, place, number):
     rule = f"{place}.*expected a number of at most 1e.100 in size as .*, got {number[:3]}"
     with pytest.raises(InputError, match=rule):
         read_nbest(write(text.replace("X", number)))

@@ -153,15 +153,23 @@ def test_a_note_names_the_first_file_and_counts_the_others(tmp_path, verbatim):
                          "of the sentences")  # fmt: skip
 
 
-def test_commands_that_read_raw_text_print_the_note(tmp_path):
+COMMANDS = [
+    ("tta-create-vocab", ["--vocab_file=v", "--vocab_size=90"]),
+    pytest.param(
+        "tta-create-tfrecords",
+        ["--vocab_file=vocab.txt", "--output_dir=data", "--num_shards=1"],
+        marks=pytest.mark.tensorflow,
+    ),
+    ("tta-score", []),
+]
+
+
+@pytest.mark.parametrize(("command", "flags"), COMMANDS)
+def test_commands_that_read_raw_text_print_the_note(tmp_path, monkeypatch, command, flags):
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "text").write_text(KALDI)
     (tmp_path / "vocab.txt").write_text("\n".join(TOKENS))
-    given = f"--input_file={tmp_path}/text"
-    for ended in (
-        run_command("tta-create-vocab", given, f"--vocab_file={tmp_path}/v", "--vocab_size=90"),
-        run_command("tta-create-tfrecords", given, f"--vocab_file={tmp_path}/vocab.txt",
-                    f"--output_dir={tmp_path}/data", "--num_shards=1"),
-        run_with_fake_model("tta-score", given),
-    ):  # fmt: skip
-        assert ended.returncode == 0, ended.stderr
-        assert ended.stderr.count("text look like an id and words on each line, as in Kaldi") == 1
+    run = run_with_fake_model if command == "tta-score" else run_command
+    ended = run(command, "--input_file=text", *flags)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stderr.count("text look like an id and words on each line, as in Kaldi") == 1

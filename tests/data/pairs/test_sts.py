@@ -13,37 +13,21 @@ PAIRS = [SentencePair('A "hard" hat.', "A hat, hard.", 5.0), SentencePair("Züge
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        (
-            'g\tf\t2012\t1\t5.000\tA "hard" hat.\tA hat, hard.\n'
-            "g\tf\t2012\t2\t.25\tZüge\tb\ts\tt\n",
-            "STS-B's original; some rows name their sources",
-        ),
-        (
-            "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\n"
-            '1\tA "hard" hat.\tA hat, hard.\t5\tNEUTRAL\n2\tZüge\tb\t0.25\tNEUTRAL\n',
-            "SICK",
-        ),
-        (
-            'index\tsentence1\tsentence2\tscore\n0\tA "hard" hat.\tA hat, hard.\t5\n'
-            "1\tZüge\tb\t0.25\n",
-            "a header as GLUE's",
-        ),
+        ('g\tf\t2012\t1\t5.000\tA "hard" hat.\tA hat, hard.\n'
+         "g\tf\t2012\t2\t.25\tZüge\tb\ts\tt\n", "STS-B's original; some rows name their sources"),
+        ("pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\n"
+         '1\tA "hard" hat.\tA hat, hard.\t5\tNEUTRAL\n2\tZüge\tb\t0.25\tNEUTRAL\n', "SICK"),
+        ('index\tsentence1\tsentence2\tscore\n0\tA "hard" hat.\tA hat, hard.\t5\n'
+         "1\tZüge\tb\t0.25\n", "a header as GLUE's"),
         ('"A ""hard"" hat.","A hat, hard.",5.0\n\nZüge,b,0.25\n', "csv, a blank line"),
-        (
-            'sentence1,sentence2,score\n"A ""hard"" hat.","A hat, hard.",5\nZüge,b,.25',
-            "csv, header",
-        ),
-        (
-            'idx,Sentence1,Sentence2,label\n0,"A ""hard"" hat.","A hat, hard.",5\n1,Züge,b,.25',
-            "Hugging Face's label, and upper case",
-        ),
-        (
-            'sentence1\tsentence2\tlabel\tscore\nA "hard" hat.\tA hat, hard.\tyes\t5\n'
-            "Züge\tb\tno\t0.25\n",
-            "score before label",
-        ),
+        ('sentence1,sentence2,score\n"A ""hard"" hat.","A hat, hard.",5\nZüge,b,.25',
+         "csv, header"),
+        ('idx,Sentence1,Sentence2,label\n0,"A ""hard"" hat.","A hat, hard.",5\n1,Züge,b,.25',
+         "Hugging Face's label, and upper case"),
+        ('sentence1\tsentence2\tlabel\tscore\nA "hard" hat.\tA hat, hard.\tyes\t5\n'
+         "Züge\tb\tno\t0.25\n", "score before label"),
     ],
-)
+)  # fmt: skip
 def test_layouts(write, text, why):
     assert read_sts(write(text)) == PAIRS, why
 
@@ -82,23 +66,15 @@ def test_csv_field_over_two_lines(write):
         ("\n\n", ": the file is empty", "blank lines"),
         ("sentence1,sentence2,score\n", ": the file has a header and no pairs", "header only"),
         ("just a line\n", ":1: expected sentence, sentence and perhaps a score", "plain text"),
-        (
-            "a\tb\tc\td\n",
-            ":1: expected sentence, sentence and perhaps a score; or a header that names "
-            "sentence1, sentence2 and perhaps relatedness_score or score or similarity_score or "
-            "label; or STS-B's seven columns; got 4 columns",
-            "four columns",
-        ),
-        (
-            "text1,text2,judgment\na,b,1\n",
-            ":1: expected a finite number as score, got 'judgment' (the layout: sentence, sentence",
-            "a header with other names",
-        ),
-        (
-            "sentence1,sentence2,label\na,b,entailment\n",
-            ":2: expected a finite number as score, got 'entailment'",
-            "a label that is a word",
-        ),
+        ("a\tb\tc\td\n",
+         ":1: expected sentence, sentence and perhaps a score; or a header that names "
+         "sentence1, sentence2 and perhaps relatedness_score or score or similarity_score or "
+         "label; or STS-B's seven columns; got 4 columns", "four columns"),
+        ("text1,text2,judgment\na,b,1\n",
+         ":1: expected a finite number as score, got 'judgment' (the layout: sentence, sentence",
+         "a header with other names"),
+        ("sentence1,sentence2,label\na,b,entailment\n",
+         ":2: expected a finite number as score, got 'entailment'", "a label that is a word"),
         ("premise\thypothesis\na\tb\n", ":1: expected sentence, sentence", "a header, no score"),
         ("sentence1,sentence2,score,score\na,b,1,2\n", ":1: two columns are called score", "twice"),
         ("a,b\na,b,1\n", ":2: expected 2 columns, got 3", "only some have a score"),
@@ -112,7 +88,7 @@ def test_csv_field_over_two_lines(write):
         ('a,b,1\n"a,b,1\n', ":2: malformed csv: unexpected end of data", "an open quote"),
         ('a,b,1\n"a"x,b,1\n', ":2: malformed csv: ',' expected after '\"'", "text after a quote"),
     ],
-)
+)  # fmt: skip
 def test_bad_file(write, text, message, why):
     with pytest.raises(InputError, match=re.escape(f"file{message}")):
         read_sts(write(text))

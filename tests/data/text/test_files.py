@@ -25,31 +25,6 @@ from tta.data.text.unpacking import LINE_BYTES, MAX_UNPACKED
 from tta.errors import InputError
 
 
-def test_output_appears_only_when_complete(tmp_path):
-    path = tmp_path / "out.txt"
-    with open_output(path) as stream:
-        stream.write("ä\n")
-        assert not path.exists()
-    assert path.read_bytes() == "ä\n".encode()
-    assert os.listdir(tmp_path) == ["out.txt"]
-
-
-@pytest.mark.parametrize("failure", [RuntimeError, KeyboardInterrupt])
-def test_failure_leaves_the_old_file_and_nothing_else(tmp_path, failure):
-    path = tmp_path / "out.txt"
-    path.write_text("old")
-
-    def fail_half_way():
-        with open_output(path, overwrite=True) as stream:
-            stream.write("half")
-            raise failure
-
-    with pytest.raises(failure):
-        fail_half_way()
-    assert path.read_text() == "old"
-    assert os.listdir(tmp_path) == ["out.txt"]
-
-
 @pytest.mark.parametrize(
     ("suffix", "opener"), [(".gz", gzip.open), (".bz2", bz2.open), (".xz", lzma.open)]
 )
@@ -77,15 +52,6 @@ def test_an_existing_file_is_replaced_only_with_overwrite(tmp_path):
     with open_output(path, overwrite=True) as stream:
         stream.write("new")
     assert path.read_text() == "new"
-
-
-def test_a_link_stays_a_link(tmp_path):
-    (tmp_path / "real.txt").write_text("old")
-    (tmp_path / "link.txt").symlink_to("real.txt")
-    with open_output(tmp_path / "link.txt", overwrite=True) as stream:
-        stream.write("new")
-    assert (tmp_path / "link.txt").is_symlink()
-    assert (tmp_path / "real.txt").read_text() == "new"
 
 
 def test_targets_that_cannot_be_written(tmp_path):

@@ -57,17 +57,9 @@ def test_it_takes_what_the_family_needs(values, data, changes, features):
 @pytest.mark.parametrize(
     ("values", "data", "rule"),
     [
-        (
-            {},
-            LARGE,
-            r"^vocab_size is 23, but vocab\.txt has 29 tokens; without vocab",
-        ),
+        ({}, LARGE, r"^vocab_size is 23, but vocab\.txt has 29 tokens; without vocab"),
         (ELMO, dataclasses.replace(WORDS, vocab_size=19), "^vocab_size is 23, "),
-        (
-            {"tokenizer": "words"},
-            PLAIN,
-            "^tokenizer is 'words', but the data set was made with",
-        ),
+        ({"tokenizer": "words"}, PLAIN, "^tokenizer is 'words', but the data set was made with"),
         ({"max_position_embeddings": 10}, PLAIN, "max_position_embeddings is 10, but the data has"),
         ({}, WITH_VECTORS, "^vectors needs output_layer semfit or input_layer vectors$"),
         ({"model_type": "autoencoder"}, WITH_VECTORS, "^vectors needs output_layer semfit or"),
@@ -76,7 +68,7 @@ def test_it_takes_what_the_family_needs(values, data, changes, features):
         (ELMO, WORDS_ALONE, "^input_layer vectors needs vectors; tta create-vectors makes them$"),
         (SEMFIT | {"target_size": 7}, WITH_VECTORS, "v/vectors.npy: its vectors have 19 numbers"),
     ],
-)
+)  # fmt: skip
 def test_a_data_set_that_does_not_fit_is_refused(values, data, rule):
     with pytest.raises(InputError, match=rule):
         config(**values).for_training(data)

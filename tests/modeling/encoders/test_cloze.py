@@ -12,7 +12,6 @@ from tests.modeling.tiny import MASK_ID, arrays, batch, tiny_config, tiny_model
 from tta.errors import InputError
 from tta.modeling.models.language_model import LanguageModel
 
-LENGTHS = range(1, 18)
 SHAPES = [(1, 1), (2, 1), (1, 2), (2, 3)]  # layers of a tower, combining layers
 FORMS = [{}, {"norm_first": True, "max_relative_distance": 3}]
 # Every shape, every form with every type, the largest shape with the most: each is a graph.
@@ -39,7 +38,7 @@ def words_of(lengths, width, seed=1):
 @pytest.mark.parametrize(("shape", "form", "dtype"), CASES)
 def test_every_token_is_hidden_from_itself_and_seen_by_all_others(shape, form, dtype):
     outputs = graph_of(cloze(dtype, shape, **form))
-    for length, padding in itertools.product(LENGTHS, [0, 2]):
+    for length, padding in itertools.product([1, 2, 3, 7, 13, 17], [0, 2]):
         check(outputs, length, length + padding)
 
 
@@ -60,10 +59,10 @@ def test_with_word_ids_a_token_is_hidden_from_the_earlier_pieces_of_its_word_too
     check(outputs, 7, 7, np.zeros(7, np.int32))  # one word: left to right
 
 
-# Every pair of a shape, a form, and word ids or none.
+# The smallest and the largest shape, each with every form, and word ids or none.
 PAIRS = [
     (shape, form, bool((i + j) % 2))
-    for i, shape in enumerate(SHAPES)
+    for i, shape in enumerate([SHAPES[0], SHAPES[3]])
     for j, form in enumerate([*FORMS, {"first_query_token_id": MASK_ID}])
 ]
 

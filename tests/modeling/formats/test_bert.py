@@ -22,7 +22,6 @@ from tests.modeling.formats.tensorflow.test_tf1_checkpoint import (
 )
 from tests.modeling.tiny import batch
 from tta.errors import InputError
-from tta.modeling.formats.bert import original_names
 from tta.modeling.formats.model_directory import load_model
 
 pytestmark = pytest.mark.tensorflow
@@ -211,17 +210,6 @@ def test_outputs_of_google_s_code():
         np.testing.assert_allclose(found.numpy()[real], expected[name][real], atol=TOLERANCE)
 
 
-def test_both_layouts_give_the_same_weights(google, huggingface):
-    variables = google_variables()
-    for directory in (google, huggingface):
-        weights = load_model(directory).named_weights()
-        for ours, theirs in original_names(2).items():
-            expected = variables[theirs]
-            if ours.endswith("position_table"):
-                expected = expected + variables[SEGMENTS][0]
-            np.testing.assert_array_equal(weights[ours], expected)
-
-
 def test_spellings_of_older_files_are_read(tmp_path, huggingface):
     tensors = huggingface_tensors(google_variables())
     expected = load_model(huggingface)(batch([7]))["logits"]
@@ -375,31 +363,20 @@ BAD_GOOGLE = [
 ]
 BAD_HF = [
     (without(HF, "cls.predictions"), "no output head (cls/predictions)"),
-    (
-        {k.removeprefix("bert."): v for k, v in HF.items() if k.startswith("bert.")},
-        "no output head (cls/predictions)",
-    ),
+    ({k.removeprefix("bert."): v for k, v in HF.items() if k.startswith("bert.")},
+     "no output head (cls/predictions)"),
     (without(HF, QUERY), f"variable {QUERY} is missing (1 in all)"),
     (without(HF, BIAS), f"variable {BIAS} is missing (1 in all)"),
-    (
-        HF | {QUERY.replace("query.weight", "distance_embedding.weight"): zeros(37, 5)},
-        "distance_embedding.weight does not belong to a model of this config",
-    ),
-    (
-        HF | {QUERY: zeros(17, 15)},
-        "weight encoder/layer_1/attention/query/kernel has shape [15, 17]",
-    ),
-    (
-        HF | {QUERY: zeros(15, 15, kind=np.int32)},
-        f"tensor {QUERY} has type I32, not F32, F16 or BF16",
-    ),
+    (HF | {QUERY.replace("query.weight", "distance_embedding.weight"): zeros(37, 5)},
+     "distance_embedding.weight does not belong to a model of this config"),
+    (HF | {QUERY: zeros(17, 15)},
+     "weight encoder/layer_1/attention/query/kernel has shape [15, 17]"),
+    (HF | {QUERY: zeros(15, 15, kind=np.int32)},
+     f"tensor {QUERY} has type I32, not F32, F16 or BF16"),
     (HF | {QUERY: np.full((15, 15), np.inf, np.float32)}, "holds values that are not finite"),
-    (
-        HF | {DECODER: HF[TABLE] + 1},
-        f"{DECODER} differs from {TABLE}: the output",
-    ),
+    (HF | {DECODER: HF[TABLE] + 1}, f"{DECODER} differs from {TABLE}: the output"),
     (HF | {"cls.predictions.decoder.bias": HF[BIAS] + 1}, "the output head must be tied"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("variables", "rule"), BAD_GOOGLE, ids=[rule for _, rule in BAD_GOOGLE])

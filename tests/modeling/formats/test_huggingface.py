@@ -241,30 +241,19 @@ OTHER_TOKENS = [
     (("tokenizer_config.json", {"extra_special_tokens": {"x": "<e>"}}), "it adds tokens"),
     (("tokenizer_config.json", {"bos_token": "<s>"}), "it adds tokens"),
     (("tokenizer_config.json", {"never_split": ["cats"]}), "it adds tokens"),
-    (
-        ("tokenizer_config.json", {"cls_token": "[BEGIN]"}),
-        r'cls_token must be "\[CLS\]", not "\[B',
-    ),
-    (
-        ("tokenizer_config.json", {"sep_token": BEGIN}),
-        r'sep_token must be "\[SEP\]", not "\[B',
-    ),
+    (("tokenizer_config.json", {"cls_token": "[BEGIN]"}), r'cls_token must be "\[CLS\]", not "\[B'),
+    (("tokenizer_config.json", {"sep_token": BEGIN}), r'sep_token must be "\[SEP\]", not "\[B'),
     (("special_tokens_map.json", {"mask_token": "<mask>"}), r'mask_token must be "\[MASK\]"'),
-    (
-        ("tokenizer_config.json", {"max_input_chars_per_word": 50}),
-        "max_input_chars_per_word must be",
-    ),
+    (("tokenizer_config.json", {"max_input_chars_per_word": 50}),
+     "max_input_chars_per_word must be"),
     (("tokenizer_config.json", {"clean_text": False}), "clean_text must be true, not false"),
     (("tokenizer_config.json", {"auto_map": {"AutoTokenizer": "x"}}), "auto_map must be null"),
     ({"model": MODEL | {"max_input_chars_per_word": 200}}, "max_input_chars_per_word must be 100"),
     ({"model": MODEL | {"unk_token": "the"}}, r'unk_token must be "\[UNK\]", not "the"'),
     ({"model": MODEL | {"vocab": {"[PAD]": 0}}}, r"its vocabulary differs from vocab\.txt"),
-    (
-        {"post_processor": {"type": "T", "single": TEMPLATE}},
-        r"post_processor must put \[CLS\]",
-    ),
+    ({"post_processor": {"type": "T", "single": TEMPLATE}}, r"post_processor must put \[CLS\]"),
     ({"post_processor": {"cls": ["[CLS]", 3], "sep": ["the", 6]}}, "post_processor must put"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("change", "rule"), OTHER_TOKENS, ids=[str(c) for c, _ in OTHER_TOKENS])

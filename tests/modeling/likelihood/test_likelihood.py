@@ -62,12 +62,13 @@ def test_which_tokens_count(model_type, boundary_tokens, expected):
     np.testing.assert_array_equal(counted, [expected])
 
 
-def test_tta_scores_are_those_of_one_pass():
-    model = tiny_model(model_type="tta")
+@pytest.mark.parametrize(("model_type", "variant"), [("tta", "original"), ("bilm", "maskless")])
+def test_scores_of_a_tta_and_of_a_maskless_bilm_are_those_of_one_pass(model_type, variant):
+    model = tiny_model(model_type=model_type)
     task = batch(LENGTHS)
     ids, mask = as_arrays(task)
     expected = pick(log_softmax(model, ids, mask), ids)
-    scores = np.array(token_scores(model, task))
+    scores = np.array(token_scores(model, task, variant))
     np.testing.assert_allclose(scores[mask], expected[mask], atol=1e-5)
 
 
@@ -121,15 +122,6 @@ def test_bilm_within_word_l2r_masks_the_later_pieces_of_the_word_too():
             expected = pick(log_softmax(model, masked, mask[b : b + 1]), ids[b : b + 1])[0, t]
             assert scores[b, t] == pytest.approx(expected, abs=1e-5), (b, t)
     assert num_hidden > 5
-
-
-def test_bilm_maskless_scores_are_those_of_one_pass_over_the_sentence_as_it_is():
-    model = tiny_model(model_type="bilm")
-    task = batch(LENGTHS)
-    ids, mask = as_arrays(task)
-    expected = pick(log_softmax(model, ids, mask), ids)
-    scores = np.array(token_scores(model, task, "maskless"))
-    np.testing.assert_allclose(scores[mask], expected[mask], atol=1e-5)
 
 
 def test_tta_within_word_l2r_takes_one_pass_without_the_later_pieces_of_the_word():

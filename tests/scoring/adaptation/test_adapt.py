@@ -176,28 +176,6 @@ class _Silent:
         pass
 
 
-@pytest.mark.slow
-def test_training_starts_again_with_a_lower_rate_if_the_first_pass_is_worse(
-    text, tmp_path, monkeypatch
-):
-    model = write_model_directory(tmp_path / "tiny", ONE_LAYER)
-    rates = []
-    train = Trainer.train
-
-    def worse_at_first(self, until):
-        done = train(self, until)
-        rates.append(self.loop.learning_rate)
-        if len(rates) == 1:
-            self.last_evaluation = dataclasses.replace(self.last_evaluation, values={"nll": 99.0})
-        return done
-
-    monkeypatch.setattr(Trainer, "train", worse_at_first)
-    report = adapted(config(text, tmp_path / "new", max_passes=1, learning_rate=0.03), str(model))
-    assert rates == pytest.approx([0.03, 0.01])
-    assert report.learning_rate == pytest.approx(0.01)
-    assert report.after.values["nll"] < report.before.values["nll"]
-
-
 @pytest.mark.parametrize(
     ("model_type", "objective"), [("bilm", "mlm"), ("unilm", "clm"), ("cloze", "lae")]
 )

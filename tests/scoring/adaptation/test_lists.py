@@ -223,15 +223,6 @@ def test_lists_without_scores_and_long_hypotheses_are_used(tiny, tmp_path):
     assert heldout[0].hypotheses[0].score is None
 
 
-def test_references_may_be_in_their_own_file(nbest, tmp_path):
-    found = some_lists()
-    path = write_lists(tmp_path / "lists.jsonl", [(t, s, None) for t, s, _ in found])
-    references = tmp_path / "references.txt"
-    references.write_text("".join(f"{reference}\n" for *_, reference in found))
-    split = lists.read_split(config(path, tmp_path / "new", reference_file=str(references)))
-    assert split.heldout == lists.read_split(config(nbest, tmp_path / "new")).heldout
-
-
 def test_lists_are_read_as_the_flags_say(nbest, tmp_path):
     """A table without list borders, and a Kaldi file with costs: the same lists as in JSON."""
     found = some_lists()
@@ -258,51 +249,6 @@ def test_lists_are_read_as_the_flags_say(nbest, tmp_path):
         assert [(one.reference, one.hypotheses) for one in split.heldout] == expected
     with pytest.raises(InputError, match=r"lists\.jsonl"):
         lists.read_split(config(nbest, tmp_path / "new", format="csv"))
-
-
-def test_the_weights_of_the_best_pass_are_kept(nbest, tmp_path, monkeypatch):
-    """The third evaluation, after the second pass, is the best one."""
-    model = write_model_directory(tmp_path / "tiny", ONE_LAYER)
-    tables, values = [], iter([5.0, 4.0, 3.0, 3.5, 3.0, 9.0])
-
-    def evaluate(part, lm, weights):
-        tables.append(np.asarray(lm.model.token_table))
-        return lists.ListEvaluation(next(values), 10.0)
-
-    monkeypatch.setattr(lists, "_evaluate", evaluate)
-    report = fine_tuned(config(nbest, tmp_path / "new", max_passes=9), model)
-    assert (report.passes, report.best_pass) == (4, 2)
-    assert report.after.expected_errors == 3.0
-    kept = np.asarray(tta.load(tmp_path / "new").model.token_table)
-    np.testing.assert_array_equal(kept, tables[2])
-    assert not np.array_equal(kept, tables[-1])
-
-
-@pytest.mark.slow
-def test_training_starts_again_with_a_lower_rate_if_the_first_pass_is_worse(
-    nbest, tmp_path, monkeypatch
-):
-    model = write_model_directory(tmp_path / "tiny", ONE_LAYER)
-    tables, values = [], iter([5.0, 6.0, 4.0])
-
-    def evaluate(part, lm, weights):
-        tables.append(np.asarray(lm.model.token_table))
-        return lists.ListEvaluation(next(values), 10.0)
-
-    monkeypatch.setattr(lists, "_evaluate", evaluate)
-    report = fine_tuned(config(nbest, tmp_path / "new", max_passes=1, learning_rate=0.03), model)
-    assert report.learning_rate == pytest.approx(0.01)
-    moved = [np.abs(table - tables[0]).max() for table in tables]
-    assert moved[2] == pytest.approx(moved[1] / 3, rel=0.5)  # from the start again
-
-
-@pytest.mark.slow
-def test_the_same_seed_gives_the_same_weights(nbest, tiny, adapted, tmp_path):
-    folder, _ = adapted
-    adapt(config(nbest, tmp_path / "again", max_passes=1), str(tiny))
-    weights = [load(one).model.named_weights() for one in (folder, tmp_path / "again")]
-    for name, value in weights[0].items():
-        np.testing.assert_array_equal(value, weights[1][name], err_msg=name)
 
 
 @pytest.mark.slow

@@ -19,36 +19,22 @@ MADE = make(1, models=(1.0, 0.5, 0.7), features=(0.5, -0.5), empty=True, scales=
 GIVEN = {
     "nothing": (FixedWeights(features=FREE), [FIRST, *[MODEL] * 3, WORDS, "f0", "f1", RANK]),
     "no features": (FixedWeights(), [FIRST, *[MODEL] * 3, WORDS]),
-    "length_bonus": (
-        FixedWeights(length_bonus=0.3, features=FREE),
-        [FIRST, *[MODEL] * 3, "f0", "f1", RANK],
-    ),
-    "shares": (
-        FixedWeights(shares=(0.5, 0.0, 0.5), features=FREE),
-        [FIRST, MODEL, WORDS, "f0", "f1", RANK],
-    ),
-    "lm_weight": (
-        FixedWeights(lm_weight=0.3, shares=(0.2, 0.3, 0.5), features=FREE),
-        [FIRST, WORDS, "f0", "f1", RANK],
-    ),
-    "lm_weight 0": (
-        FixedWeights(lm_weight=0.0, shares=(0.2, 0.3, 0.5), features=FREE),
-        [FIRST, WORDS, "f0", "f1", RANK],
-    ),
-    "lm_weight 1": (
-        FixedWeights(lm_weight=1.0, shares=(0.2, 0.3, 0.5), features=FREE),
-        [FIRST, WORDS],
-    ),
-    "a feature": (
-        FixedWeights(features={"f0": -0.7, "f1": None}),
-        [FIRST, *[MODEL] * 3, WORDS, "f1"],
-    ),
+    "length_bonus": (FixedWeights(length_bonus=0.3, features=FREE),
+                     [FIRST, *[MODEL] * 3, "f0", "f1", RANK]),
+    "shares": (FixedWeights(shares=(0.5, 0.0, 0.5), features=FREE),
+               [FIRST, MODEL, WORDS, "f0", "f1", RANK]),
+    "lm_weight": (FixedWeights(lm_weight=0.3, shares=(0.2, 0.3, 0.5), features=FREE),
+                  [FIRST, WORDS, "f0", "f1", RANK]),
+    "lm_weight 0": (FixedWeights(lm_weight=0.0, shares=(0.2, 0.3, 0.5), features=FREE),
+                    [FIRST, WORDS, "f0", "f1", RANK]),
+    "lm_weight 1": (FixedWeights(lm_weight=1.0, shares=(0.2, 0.3, 0.5), features=FREE),
+                    [FIRST, WORDS]),
+    "a feature": (FixedWeights(features={"f0": -0.7, "f1": None}),
+                  [FIRST, *[MODEL] * 3, WORDS, "f1"]),
     "no models": (FixedWeights(shares=(), features=FREE), [FIRST, WORDS, "f0", "f1", RANK]),
-    "all": (
-        FixedWeights(lm_weight=0.3, length_bonus=0.4, shares=(0.2, 0.3, 0.5), features={"f0": 0.5}),
-        [FIRST],
-    ),
-}
+    "all": (FixedWeights(lm_weight=0.3, length_bonus=0.4, shares=(0.2, 0.3, 0.5),
+                         features={"f0": 0.5}), [FIRST]),
+}  # fmt: skip
 
 
 def build(lists, given):

@@ -9,7 +9,7 @@ from tests.scoring.combining.random_lists import WER, make
 from tta.data.nbest.lists import Hypothesis, NBestList
 from tta.scoring.combining.decision import select
 from tta.scoring.combining.guess import guess, spread
-from tta.scoring.combining.scored_lists import RANK, ListStatistics, ModelScores, ScoredLists
+from tta.scoring.combining.scored_lists import RANK, ListStatistics, ScoredLists
 from tta.scoring.combining.tuning import tune
 from tta.scoring.combining.weights import FIRST_PASS, FixedWeights, RerankWeights, only
 from tta.scoring.metrics.bleu import Bleu
@@ -182,21 +182,6 @@ def test_few_lists_can_be_tuned_on(count):
         tune(lists, ListStatistics.build(nbest, WER), FREE)
 
 
-@pytest.mark.parametrize("decision", [None, "max", "mbr"])
-def test_the_same_lists_give_the_same_weights(decision):
-    made = make(5, features=(0.5,), models=(1.0, 1.0))
-    given = FixedWeights(decision=decision, features={"f0": None})
-    one, other = (tune(made.lists, made.statistics, given) for _ in range(2))
-    assert one == other
-    assert one != guess(made.lists, given)
-
-
-def test_without_losses_the_decision_is_max():
-    made = make(6, models=(2.0,))
-    lists = dataclasses.replace(made.lists, losses=None)
-    assert tune(lists, made.statistics, FREE).decision == "max"
-
-
 GIVEN = {
     "lm_weight": {"lm_weight": 0.3, "shares": (0.5, 0.5)},
     "lm_weight 0": {"lm_weight": 0.0, "shares": (0.5, 0.5)},
@@ -239,27 +224,11 @@ def test_what_is_given_is_kept(given, first_pass):
         assert not weights.features
 
 
-def test_no_score_and_no_model_keep_the_order():
-    made = make(8, models=(), scores=False)
-    weights = tune(made.lists, made.statistics, FixedWeights(shares=(), length_bonus=0.0))
-    assert select(made.lists, dataclasses.replace(weights, scale=math.inf)).tolist() == [0] * 31
-
-
 @METRICS
 def test_without_first_pass_scores_the_language_model_decides(metric):
     made = make(8, models=(3.0,), scores=False, count=101, metric=metric)
     better = error(made, tune(made.lists, made.statistics, FREE)) / error(made, FIRST_PASS)
     assert better > 1.1 if metric.higher_is_better else better < 0.8
-
-
-def test_first_pass_scores_that_are_equal_are_like_missing_ones():
-    made = make(9, models=(3.0,))
-    equal = dataclasses.replace(
-        made.lists, first_pass=np.where(made.lists.present, 1.0, 0.0), has_scores=False
-    )
-    missing = dataclasses.replace(equal, first_pass=0 * equal.first_pass)
-    one, other = (tune(lists, made.statistics, FREE) for lists in (equal, missing))
-    assert one == other
 
 
 def test_a_feature_that_helps_is_found_even_if_its_weight_is_negative():
@@ -299,65 +268,11 @@ def test_the_unit_of_the_first_pass_changes_nothing_but_the_weights(metric):
         np.testing.assert_array_equal(select(other, tune(other, made.statistics, FREE)), picks)
 
 
-def test_a_constant_of_each_list_changes_nothing():
-    # Recognizers add a constant to all scores of a list, such as examples/README.md describes.
-    made = make(14, models=(2.0,))
-    constants = np.random.default_rng(0).uniform(-50_000, 0, [31, 1]).round()
-    shifted = dataclasses.replace(made.lists, first_pass=made.lists.first_pass + constants)
-    one, other = (tune(lists, made.statistics, FREE) for lists in (made.lists, shifted))
-    assert other.lm_weight == pytest.approx(one.lm_weight)
-    assert other.length_bonus == pytest.approx(one.length_bonus)
-    np.testing.assert_array_equal(select(shifted, other), select(made.lists, one))
-
-
-def test_padding_changes_nothing():
-    made = make(15, features=(0.5,))
-
-    def widen(array):
-        return np.pad(array, [(0, 0), (0, 5), *[(0, 0)] * (array.ndim - 2)])
-
-    (model,) = made.lists.models
-    reduced = {name: widen(scores) for name, scores in model.reduced.items()}
-    wide = dataclasses.replace(
-        made.lists,
-        present=widen(made.lists.present),
-        first_pass=widen(made.lists.first_pass),
-        num_words=widen(made.lists.num_words),
-        features={name: widen(one) for name, one in made.lists.features.items()},
-        models=(ModelScores(reduced, widen(model.num_tokens)),),
-    )
-    statistics = ListStatistics(WER, widen(made.statistics.counts), wide.present)
-    given = FixedWeights(features={"f0": None})
-    one, other = tune(made.lists, made.statistics, given), tune(wide, statistics, given)
-    assert other.lm_weight == pytest.approx(one.lm_weight)
-    assert other.features == pytest.approx(one.features)
-    np.testing.assert_array_equal(select(wide, other), select(made.lists, one))
-
-
 def test_empty_hypotheses_and_lists():
     made = make(16, models=(2.0,), empty=True)
     for decision in (None, "max", "mbr"):
         weights = tune(made.lists, made.statistics, FixedWeights(decision=decision))
         assert error(made, weights) < error(made, FIRST_PASS)
-
-
-def test_on_a_plateau_the_choice_lies_inside():
-    # The right hypothesis wins if the language model's share w / (1 - w) is between two bounds.
-    low, high = 1 / 20, 5.0
-    hypotheses = [("right r r", 0.0), ("early r r", np.log(2)), ("late r r", -np.log(2))]
-    texts = {
-        "right r r": (-9.0, 3),
-        "early r r": (float(-9.0 - np.log(2) / low), 3),
-        "late r r": (float(-9.0 + np.log(2) / high), 3),
-    }
-    nbest = [
-        NBestList(f"u{i}", tuple(Hypothesis(t, float(s)) for t, s in hypotheses), "right r r")
-        for i in range(10)
-    ]
-    lists, statistics = ScoredLists.build(nbest, texts), ListStatistics.build(nbest, WER)
-    weights = tune(lists, statistics, FixedWeights(reduction="sum"))
-    share = weights.lm_weight / (1 - weights.lm_weight)
-    assert low < share < high
 
 
 @pytest.mark.parametrize("decision", ["max", "mbr"])

@@ -315,16 +315,6 @@ def test_static_vectors_have_our_cosines_in_both_libraries(models, tmp_path):
         np.testing.assert_allclose(unit(np.array(found)), expected, atol=1e-5)
 
 
-@pytest.mark.parametrize("pooling", ["mean", "sif", "whitened"])
-def test_the_mean_of_static_rows_has_our_cosines(models, tmp_path, pooling):
-    lm = models["tta"]
-    folder = exported(lm, tmp_path / "out", "static", pooling=pooling)
-    table = load_file(folder / "model.safetensors")["embeddings"]
-    rows = [table[ids].mean(axis=0) for ids in lm.tokenizer.encode(TEXTS)]
-    expected = unit(lm.encode(TEXTS, "token", pooling))
-    np.testing.assert_allclose(unit(np.array(rows)), expected, atol=1e-5)
-
-
 def test_the_card_has_signature_and_hashes(models, tmp_path):
     for format in list(formats.EXPORTS)[1:]:
         folder = exported(models["tta"], tmp_path / format, format)
@@ -410,15 +400,6 @@ def test_license_and_language_come_from_the_record_of_the_model(tmp_path, format
     assert head.startswith(f"{expected}- tta-lm\n- tta\n")
     assert not [word for word in ("PyTorch", "widget", "translation", "other") if word in head]
     assert "\n> # Mine\n>\n> Trained on my mail.\n" in card
-
-
-def test_the_built_in_model_names_its_license_and_text(tmp_path):
-    export_folder(tta.load(engine="onnxruntime"), tmp_path / "out", "onnx", "token", "mean")
-    card = (tmp_path / "out/README.md").read_text()
-    assert card.startswith(
-        "---\nlicense: apache-2.0\nlanguage: en\ntags:\n- tta-lm\n- tta\n- onnx\n"
-    )
-    assert "> | enwiki.sents.txt.xz | Wikipedia articles | 58 M | CC BY-SA |\n" in card
 
 
 @pytest.mark.parametrize("format", list(formats.EXPORTS)[1:])

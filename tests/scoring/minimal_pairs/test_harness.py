@@ -13,31 +13,16 @@ from tta.errors import InputError, install
 MODULE = "tta.scoring.minimal_pairs.harness"
 PAIRS = ROOT / "examples" / "minimal_pairs.jsonl"
 TASKS = {  # as BLiMP's task in the harness; then a continuation, a text, a single continuation
-    "pairs": {
-        "output_type": "multiple_choice",
-        "doc_to_text": "",
-        "doc_to_target": 0,
-        "doc_to_choice": "{{[sentence_good, sentence_bad]}}",
-    },
-    "continuations": {
-        "output_type": "multiple_choice",
-        "doc_to_text": "the cat",
-        "doc_to_target": 0,
-        "doc_to_choice": "{{[sentence_good, sentence_bad]}}",
-    },
-    "texts": {
-        "output_type": "loglikelihood_rolling",
-        "doc_to_text": "",
-        "doc_to_target": "{{sentence_good}}",
-        "metric_list": [{"metric": "bits_per_byte"}],
-    },
-    "single": {
-        "output_type": "loglikelihood",
-        "doc_to_text": "the cat",
-        "doc_to_target": "{{sentence_good}}",
-        "metric_list": [{"metric": "perplexity"}, {"metric": "acc"}],
-    },
-}
+    "pairs": {"output_type": "multiple_choice", "doc_to_text": "", "doc_to_target": 0,
+              "doc_to_choice": "{{[sentence_good, sentence_bad]}}"},
+    "continuations": {"output_type": "multiple_choice", "doc_to_text": "the cat",
+                      "doc_to_target": 0, "doc_to_choice": "{{[sentence_good, sentence_bad]}}"},
+    "texts": {"output_type": "loglikelihood_rolling", "doc_to_text": "",
+              "doc_to_target": "{{sentence_good}}", "metric_list": [{"metric": "bits_per_byte"}]},
+    "single": {"output_type": "loglikelihood", "doc_to_text": "the cat",
+               "doc_to_target": "{{sentence_good}}",
+               "metric_list": [{"metric": "perplexity"}, {"metric": "acc"}]},
+}  # fmt: skip
 
 
 def test_without_the_harness_there_is_one_line():

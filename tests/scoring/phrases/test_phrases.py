@@ -65,16 +65,10 @@ WRONG = [  # lines, metric, the error
     (["a\t-1"], WER, "f:1: the factor of a phrase must be between 0 and 100, not -1"),
     (["a\t101"], WER, "f:1: the factor of a phrase must be between 0 and 100, not 101"),
     (["b", "A\t1", "a\t2"], BASIC, "f:3: the phrase 'a' has two factors"),
-    (
-        ['["a"]', '["b"]'],
-        WER,
-        "f:1: expected a phrase per line, without quotes, got a line of JSON: '[\"a\"]'",
-    ),
-    (
-        ['{"phrases": ["a"]}'],
-        WER,
-        "f: expected lines of phrases, or a JSON array of strings, got other JSON",
-    ),
+    (['["a"]', '["b"]'], WER,
+     "f:1: expected a phrase per line, without quotes, got a line of JSON: '[\"a\"]'"),
+    (['{"phrases": ["a"]}'], WER,
+     "f: expected lines of phrases, or a JSON array of strings, got other JSON"),
     (["[1]"], WER, "f: expected lines of phrases, or a JSON array of strings, got other JSON"),
     *(
         (
@@ -90,7 +84,7 @@ WRONG = [  # lines, metric, the error
             ("नमस्ते=3", "नमस्ते", "3"),
         ]
     ),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("lines", "metric", "error"), WRONG)

@@ -88,23 +88,15 @@ def few(*errors):
         ([1], ["no intervals: they need at least 10 lists"]),
         ([1] * 9, ["no intervals: they need at least 10 lists"]),
         ([0] * 10, ["no gains in percent: the WER of the first pass is 0"]),
-        (
-            [0],
-            [
-                "no gains in percent: the WER of the first pass is 0",
-                "no intervals: they need at least 10 lists",
-            ],
-        ),
-        (
-            [1] + [0] * 9,
-            [
-                "no interval: the WER of the first pass is 0 or not defined on some of the "
-                "resamples, because only few lists have errors or words"
-            ],
-        ),
+        ([0],
+         ["no gains in percent: the WER of the first pass is 0",
+          "no intervals: they need at least 10 lists"]),
+        ([1] + [0] * 9,
+         ["no interval: the WER of the first pass is 0 or not defined on some of the "
+          "resamples, because only few lists have errors or words"]),
         ([1] * 10, []),
     ],
-)
+)  # fmt: skip
 def test_an_empty_interval_says_why(errors, expected):
     evaluation = few(*errors)
     assert evaluation.notes == expected

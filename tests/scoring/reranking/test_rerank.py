@@ -139,23 +139,14 @@ def test_max_writes_the_combined_score_and_no_posterior(votes, tmp_path):
     ("values", "scale", "signature"),
     [
         (PLAIN, "1", "decision:mbr|length_bonus:0|scale:1|loss:word errors"),
-        (
-            PLAIN | {"metric": "bleu", "length_bonus": -0.5},
-            "1",
-            "decision:mbr|length_bonus:-0.5|scale:1|loss:1 - chrF",
-        ),
-        (
-            PLAIN | {"scale": 0.0, "features": ["rank=-2"]},
-            "0",
-            "decision:mbr|length_bonus:0|scale:0|loss:word errors|features:rank=-2",
-        ),
-        (
-            {"decision": "max", "length_bonus": 0.0, "features": ["rank=.25"]},
-            "max",
-            "decision:max|length_bonus:0|features:rank=0.25",
-        ),
+        (PLAIN | {"metric": "bleu", "length_bonus": -0.5}, "1",
+         "decision:mbr|length_bonus:-0.5|scale:1|loss:1 - chrF"),
+        (PLAIN | {"scale": 0.0, "features": ["rank=-2"]}, "0",
+         "decision:mbr|length_bonus:0|scale:0|loss:word errors|features:rank=-2"),
+        ({"decision": "max", "length_bonus": 0.0, "features": ["rank=.25"]}, "max",
+         "decision:max|length_bonus:0|features:rank=0.25"),
     ],
-)
+)  # fmt: skip
 def test_the_table_and_the_signature_name_the_decision(votes, values, scale, signature):
     report = rerank_files(RerankConfig(nbest_file=votes, **values), [])
     assert report.signatures[-1] == signature
@@ -163,22 +154,6 @@ def test_the_table_and_the_signature_name_the_decision(votes, values, scale, sig
     assert row.split()[-1] == scale
     heading = next(line for line in str(report).splitlines() if line.startswith("  "))
     assert heading.split()[-2:] == ["reduction", "scale"]
-
-
-def test_the_page_shows_probabilities_and_expected_losses(votes, tmp_path):
-    page = tmp_path / "page.html"
-    rerank_files(RerankConfig(nbest_file=votes, **PLAIN, lm_weight=[0.0], report=str(page)))
-    text = text_of(page.read_text())
-    assert "language model -11.00, combined -0.92, probability 0.40, expected loss 1.20" in text
-    assert "language model -11.00, combined -1.20, probability 0.30, expected loss 1.10" in text
-    config = RerankConfig(
-        nbest_file=votes, decision="max", features=["rank=-9"], report=str(page), overwrite=True
-    )
-    rerank_files(config)
-    text = text_of(page.read_text())
-    assert "combined" in text
-    assert "expected loss" not in text
-    assert "probability 0" not in text
 
 
 @pytest.mark.parametrize("dev", [True, False], ids=["tuned", "guessed"])
@@ -558,7 +533,7 @@ def test_several_references_are_for_bleu(tmp_path):
     rerank_files(RerankConfig(nbest_file=file, metric="none"), [])  # nothing is compared
 
 
-@pytest.mark.parametrize("size", [1e9, 1e18, 1e20, 1e99])
+@pytest.mark.parametrize("size", [1e9, 1e99])
 @pytest.mark.parametrize("decision", [None, "max"])
 def test_huge_first_pass_scores_are_pointed_out(tmp_path, size, decision):
     random = np.random.default_rng(0)

@@ -46,8 +46,11 @@ def rows_of(path):
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-@pytest.mark.parametrize("models", [[], ["one"], ["one", "two"]], ids=len)
-@pytest.mark.parametrize("dev", [False, True], ids=["guessed", "tuned"])
+@pytest.mark.parametrize(
+    ("models", "dev"),
+    [([], False), ([], True), (["one"], True), (["one", "two"], False)],
+    ids=["no model", "no model, tuned", "one, tuned", "two"],
+)
 def test_a_pick_that_phrases_change(tmp_path, phrases, models, dev):
     lists = write(tmp_path / "lists.jsonl", *[SURE] * 20, UNSURE, reference="at ely")
     out, scores, page = (tmp_path / name for name in ("out.jsonl", "scores.jsonl", "page.html"))

@@ -220,23 +220,6 @@ def test_more_texts_than_a_block(lm, monkeypatch):
     np.testing.assert_allclose(lm.score(TEXTS * 3), expected, atol=1e-5)
 
 
-def test_preparing_ahead_in_a_thread_does_not_change_results(lm, monkeypatch):
-    monkeypatch.setattr("tta.scoring.scorers.inference.runtime.BLOCK_TEXTS", 4)
-    texts = [*TEXTS, LONG] * 3
-    ahead = *lm.score_with_counts(texts), lm.encode(texts)
-    tokens = lm.score_tokens(texts)
-    used = []
-    monkeypatch.setattr(
-        "tta.scoring.scorers.inference.runtime.prefetch", lambda *a: used.append(1) or map(*a)
-    )
-    for got, expected in zip(ahead, (*lm.score_with_counts(texts), lm.encode(texts)), strict=True):
-        np.testing.assert_array_equal(got, expected)
-    for got, expected in zip(tokens, lm.score_tokens(texts), strict=True):
-        assert got.tokens == expected.tokens
-        np.testing.assert_array_equal(got.log_probabilities, expected.log_probabilities)
-    assert len(used) == 3
-
-
 @pytest.mark.parametrize(
     ("model_type", "pll_variant", "at_once"),
     [("tta", "original", 2), ("bilm", "original", 1), ("bilm", "maskless", 2)],
@@ -319,15 +302,6 @@ def test_the_error_of_a_refused_sentence_has_its_index_in_the_block():
     assert error.value.sentence_rule.startswith("has ")
 
 
-def test_long_sentences_are_scored_whole_in_windows(lm):
-    tokens, scores = lm.score_tokens([LONG])[0]
-    assert "".join(tokens).replace("##", "") == LONG.replace(" ", "")
-    assert len(tokens) > CONFIG.max_position_embeddings
-    assert np.isfinite(scores).all()
-    assert (scores < 0).all()
-    assert lm.score([LONG])[0] == pytest.approx(scores.sum(), abs=1e-4)
-
-
 def test_windows_are_read_between_boundary_tokens(lm):
     tokens, scores = lm.score_tokens([LONG])[0]
     size = CONFIG.max_position_embeddings - 2
@@ -360,27 +334,18 @@ def test_one_string_is_not_a_list(lm):
     ("call", "message"),
     [
         (lambda lm: lm.score(["a"], reduction="max"), "reduction must be sum or mean, not 'max'"),
-        (
-            lambda lm: lm.encode(["a"], representation="x"),
-            "context or embed or token or cls or eos or joint, not 'x'",
-        ),
-        (
-            lambda lm: lm.encode(["a"], pooling="max"),
-            "pooling of context must be mean or sif or whitened, not 'max'",
-        ),
-        (
-            lambda lm: TextModel(
-                lm.engine._model, lm.tokenizer, options=ScoreOptions(pll_variant="maskless")
-            ),
-            "pll_variant must be original or within_word_l2r for a model of type tta, not 'maskl",
-        ),
-        (
-            lambda lm: tta.load(pll_variant="masked"),
-            "or within_word_l2r or maskless or whole_words, not 'masked'",
-        ),
+        (lambda lm: lm.encode(["a"], representation="x"),
+         "context or embed or token or cls or eos or joint, not 'x'"),
+        (lambda lm: lm.encode(["a"], pooling="max"),
+         "pooling of context must be mean or sif or whitened, not 'max'"),
+        (lambda lm: TextModel(lm.engine._model, lm.tokenizer,
+                              options=ScoreOptions(pll_variant="maskless")),
+         "pll_variant must be original or within_word_l2r for a model of type tta, not 'maskl"),
+        (lambda lm: tta.load(pll_variant="masked"),
+         "or within_word_l2r or maskless or whole_words, not 'masked'"),
         (lambda lm: tta.load(precision="int4"), "not 'int4'"),
     ],
-)
+)  # fmt: skip
 def test_wrong_choices(lm, call, message):
     with pytest.raises(ValueError, match=message):
         call(lm)
@@ -415,58 +380,6 @@ def test_baselines_score_text_by_their_own_likelihood():
             expected = plain_scores(lm, ids[:-1], ids[1:]).sum()
         assert sums[0] == pytest.approx(expected, abs=1e-5)
         assert counts[0] == (4 if model_type == "bilm" else 3)
-
-
-def words_of(ids):
-    """Word ids in one loop: "##s" continues a word, but not the begin token."""
-    words = []
-    for place, number in enumerate(ids):
-        continues = TOKENS[number].startswith("##") and place > 1
-        words.append(words[-1] + (not continues) if words else 0)
-    return words
-
-
-@pytest.mark.parametrize("model_type", ["tta", "cloze", "bilm", "unilm"])
-def test_within_word_l2r_hides_the_later_pieces_of_the_word(model_type):
-    lm = loaded(of_family(model_type), pll_variant="within_word_l2r")
-    assert "|pll:within_word_l2r|" in lm.signature
-    # The second text has 12 pieces in windows of 9. Its second window begins inside a word.
-    for text in ("the cats sat", "a the cats sat on a mats ran the dog"):
-        tokens, found = lm.score_tokens([text])[0]
-        ids = [TOKENS.index(t) for t in tokens]
-        assert "##s" in tokens
-        for start, stop, keep in windows(len(ids)):
-            window = [TOKENS.index("[SOS]"), *ids[start:stop], TOKENS.index("[EOS]")]
-            expected = within_word_scores(lm, model_type, window)
-            np.testing.assert_allclose(
-                found[keep],
-                expected[1:-1][keep.start - start : keep.stop - start],
-                rtol=1e-5,
-                atol=1e-5,
-            )
-
-
-def windows(num_pieces):
-    """(start, stop, slice of the pieces that are kept) of one or two windows."""
-    size = CONFIG.max_position_embeddings - 2
-    if num_pieces <= size:
-        return [(0, num_pieces, slice(0, num_pieces))]
-    start = num_pieces - size
-    middle = (start + size) // 2
-    return [(0, size, slice(0, middle)), (start, num_pieces, slice(middle, num_pieces))]
-
-
-def within_word_scores(lm, model_type, ids):
-    """[T] by a full softmax."""
-    if model_type == "unilm":
-        return np.concatenate([[0.0], plain_scores(lm, ids[:-1], ids[1:])])
-    words = np.array(words_of(ids), np.int32)
-    if model_type != "bilm":
-        return plain_rows(lm, [ids], [ids], word_ids=words[None])[0]
-    places = np.arange(len(ids))  # A row for each piece, which is hidden with what follows.
-    hidden = (places >= places[:, None]) & (words == words[:, None])
-    masked = np.where(hidden, TOKENS.index("[MASK]"), ids)
-    return plain_rows(lm, masked, [ids] * len(ids)).diagonal()
 
 
 def test_maskless_is_for_models_that_see_their_own_tokens(directory):

@@ -68,15 +68,6 @@ def test_words_of_a_long_sentence_are_in_order(lm):
     np.testing.assert_array_equal(vectors, table[[TOKENS.index(word) for word in words]])
 
 
-def test_vectors_do_not_depend_on_the_batch(lm, directory):
-    alone = [lm.encode_words([sentence])[0] for sentence in SENTENCES]
-    small = tta.load(directory, batch_tokens=1).encode_words(SENTENCES)
-    for one, two, three in zip(alone, lm.encode_words(SENTENCES), small, strict=True):
-        np.testing.assert_allclose(one, two, atol=1e-5)
-        np.testing.assert_allclose(one, three, atol=1e-5)
-    assert lm.encode_words([]) == []
-
-
 def test_any_characters_give_one_vector_per_word(lm):
     """The pieces of the words one by one are those of the sentence, or the shapes would differ."""
     rng = np.random.default_rng(0)

@@ -17,7 +17,6 @@ from tests.commands import run_command
 from tests.fake_model import FakeModel
 from tests.scoring.server.serving import serving
 from tests.scoring.server.test_app import ask
-from tta.scoring.combining.weights import RerankWeights
 from tta.scoring.server.pages import docs_page
 
 TEXTS = ["the cat sat on the mat", "a dog", "", "i scream for ice cream", "東京"]
@@ -59,34 +58,6 @@ def test_token_scores_are_those_of_the_model(lm, port):
         )
 
 
-@pytest.mark.parametrize("scores", [None, [-4.1, -4.3, -5.0]])
-@pytest.mark.parametrize("weights", [None, {"lm_weight": 0.3, "scale": 0.5}, {"lm_weight": 0.3}])
-def test_a_list_is_reranked_as_by_tta_rerank(lm, port, scores, weights):
-    texts = ["eye scream four ice cream", "i scream for ice cream", "i scream for i scream"]
-    _, answer = post(port, "rerank", hypotheses=texts, scores=scores, weights=weights)
-    given = None if weights is None else RerankWeights(**weights)
-    expected = tta.rerank(texts, scores, lm, weights=given)
-    rows = answer["hypotheses"]
-    assert [row["text"] for row in rows] == expected.texts
-    assert [row["index"] for row in rows] == expected.indices
-    np.testing.assert_allclose([row["score"] for row in rows], expected.scores, atol=1e-5)
-    lm_scores = lm.score(expected.texts)
-    np.testing.assert_allclose([row["lm_score"] for row in rows], lm_scores, atol=1e-5)
-    posteriors = expected.posteriors or [None] * 3
-    assert [row["posterior"] for row in rows] == pytest.approx(posteriors, abs=1e-5)
-    sure = [one.to_dict() for one in tta.confidence(texts, scores, lm, weights=given)]
-    for found, word in zip(answer["words"], sure, strict=True):
-        assert found == word | {"probability": pytest.approx(word["probability"], abs=1e-4)} | {
-            "rival_probability": pytest.approx(word["rival_probability"], abs=1e-4)
-        }
-    again = post(port, "rerank", hypotheses=texts, scores=scores, weights=answer["weights"])[1]
-    for row, same in zip(rows, again["hypotheses"], strict=True):
-        assert same == row | {"score": pytest.approx(row["score"])} | {
-            "posterior": pytest.approx(row["posterior"]),
-            "lm_score": pytest.approx(row["lm_score"]),
-        }
-
-
 def test_phrases_are_those_of_tta_rerank(lm, port):
     texts, scores = ["to go to home", "to go to kathmandu", "to go to the cat"], [-1.0, -9.0, -10.0]
     body = {"hypotheses": texts, "scores": scores}
@@ -113,12 +84,6 @@ def test_phrases_are_those_of_tta_rerank(lm, port):
         status, answer_ = post(port, "rerank", **body, **one)
         assert status == 400
         assert rule in answer_["error"]["message"]
-
-
-def test_scores_that_look_like_costs_are_noted(port):
-    texts = ["a b c", "a b", "a"]
-    lists = post(port, "rerank", hypotheses=texts, scores=[1.0, 2.0, 3.0])[1]
-    assert isinstance(lists["notes"], list)
 
 
 def test_vectors_have_the_form_of_openai(lm, port):
@@ -254,27 +219,6 @@ def test_the_command_answers_until_it_is_terminated():
         assert (it.stderr.read(), it.wait(20)) == ("", 0)
     ended = run_command("tta-serve", "--port=70000")
     assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)
-
-
-@pytest.mark.parametrize(
-    ("texts", "plain"),
-    [
-        (["the <eps> cat sat", "a cat [noise] sat"], ["the cat sat", "a cat sat"]),
-        (["▁the ▁cat", "▁a ▁c at"], ["the cat", "a cat"]),
-    ],
-)
-def test_spelled_lists_are_read_as_tta_rerank_reads_them(port, texts, plain):
-    status, answer = post(port, "rerank", hypotheses=texts, scores=[-1.0, -2.0])
-    assert status == 200
-    _, expected = post(port, "rerank", hypotheses=plain, scores=[-1.0, -2.0])
-    for name in ("lm_score", "score"):
-        found = [one[name] for one in answer["hypotheses"]]
-        assert found == pytest.approx([one[name] for one in expected["hypotheses"]], abs=1e-4)
-    assert [one["text"] for one in answer["hypotheses"]] == [
-        texts[one["index"]] for one in answer["hypotheses"]
-    ]
-    assert answer["words"] == expected["words"]
-    assert any("written back" in note for note in answer["notes"])
 
 
 def test_words_that_are_none_count_if_a_request_says_so(port):

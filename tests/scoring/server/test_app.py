@@ -81,13 +81,6 @@ def test_the_order_is_that_of_tta_rerank(port, weights):
     assert answer["weights"]["features"] == expected.weights.features
 
 
-def test_texts_without_scores_are_ordered_best_first(port):
-    keep = {"lm_weight": 0.0, "length_bonus": 0.0, "scale": None, "features": {}}
-    answer = json.loads(ask(port, {"hypotheses": LIST["hypotheses"], "weights": keep})[2])
-    assert [one["index"] for one in answer["hypotheses"]] == [0, 1]
-    assert [one["score"] for one in answer["hypotheses"]] == [0.0, pytest.approx(-math.log(2))]
-
-
 def test_the_page_loads_nothing_from_elsewhere(port):
     status, headers, page = ask(port, b"", "/", "GET")
     assert (status, headers.get_content_type()) == (200, "text/html")

@@ -208,27 +208,17 @@ QUERY = "bert/encoder/layer_1/attention/self/query/kernel"
 BAD_VARIABLES = [
     (without(QUERY), f"variable {QUERY} is missing"),
     (without("cls/predictions/output_bias"), "variable cls/predictions/output_bias is missing"),
-    (
-        original_variables() | {"bert/embeddings/word_embeddings": np.zeros((29, 15), np.float32)},
-        "token_table has shape [29, 15], the config requires [23, 15]",
-    ),
-    (
-        original_variables() | {QUERY: np.full((15, 15), np.nan, np.float32)},
-        "layer_1/attention/query/kernel holds values that are not finite",
-    ),
-    (
-        original_variables() | {QUERY: np.zeros((15, 15), np.int32)},
-        "layer_1/attention/query/kernel has type int32, not a float type",
-    ),
-    (
-        original_variables() | {"bert/encoder/layer_2/output/dense/bias": np.zeros(15, "float32")},
-        "variable bert/encoder/layer_2/output/dense/bias does not belong to a model of this config",
-    ),
-    (
-        {k: v for k, v in original_variables().items() if not k.startswith("cls/predictions")},
-        "no output head (cls/predictions)",
-    ),
-]
+    (original_variables() | {"bert/embeddings/word_embeddings": np.zeros((29, 15), np.float32)},
+     "token_table has shape [29, 15], the config requires [23, 15]"),
+    (original_variables() | {QUERY: np.full((15, 15), np.nan, np.float32)},
+     "layer_1/attention/query/kernel holds values that are not finite"),
+    (original_variables() | {QUERY: np.zeros((15, 15), np.int32)},
+     "layer_1/attention/query/kernel has type int32, not a float type"),
+    (original_variables() | {"bert/encoder/layer_2/output/dense/bias": np.zeros(15, "float32")},
+     "variable bert/encoder/layer_2/output/dense/bias does not belong to a model of this config"),
+    ({k: v for k, v in original_variables().items() if not k.startswith("cls/predictions")},
+     "no output head (cls/predictions)"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """Both engines give the same scores and vectors, and the new one refuses what it cannot do."""
 
-import threading
 from pathlib import Path
 
 import numpy as np
@@ -202,21 +201,6 @@ def test_tokens_that_are_not_wanted_have_no_score(tmp_path):
     assert not score(ids, ~wanted, wanted).any()
     wanted[1, 2] = True
     assert np.array_equal(score(ids, np.ones_like(wanted), wanted) != 0, wanted)
-
-
-def test_several_threads_may_score(tmp_path):
-    lm = tta.load(write_model_directory(tmp_path), engine="onnxruntime")
-    expected, found = lm.score(TEXTS), {}
-    threads = [
-        threading.Thread(target=lambda i=i: found.update({i: lm.score(TEXTS)})) for i in range(4)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    for scores in found.values():
-        np.testing.assert_allclose(scores, expected, atol=1e-6)
-    assert len(found) == 4
 
 
 @pytest.mark.parametrize(
