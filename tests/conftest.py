@@ -4,6 +4,7 @@ import dataclasses
 import functools
 import gc
 import os
+import signal
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -17,6 +18,10 @@ from tta.scoring.scorers.options import ScoreOptions
 # Tests compile many small functions, so LLVM's optimizations take longer than they save.
 # TensorFlow, which nothing above imports, reads this when it is loaded.
 os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
+
+# Commands that tests start end on a hang-up, also if the tests run under nohup.
+if hasattr(signal, "SIGHUP"):
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 # Of all that is imported nothing is garbage: looking through it again and again takes seconds.

@@ -139,7 +139,10 @@ def test_a_replaced_worker_takes_the_cores_and_the_numbers_of_the_dead_one():
             wait_for(lambda: memory() < 1.1 * sum(map(resident_bytes, workers())))
         finally:
             it.send_signal(signal.SIGHUP)
-            _, log = it.communicate(timeout=60)
+            try:
+                _, log = it.communicate(timeout=60)
+            finally:
+                it.kill()
     assert (it.returncode, log) == (0, "")
 
 
