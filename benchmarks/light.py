@@ -7,7 +7,8 @@ Every figure comes from processes of its own, the best of `--repeats`. The autoe
 `pretrained/nar-small`, which decodes in one pass, given the lengths. With `--light_python`, the
 Python of a light installation (README.md), start and memory of onnxruntime are measured there, and
 the installed size too. With `--ratios`, only CPU times of float32 over those of int8 are measured,
-in pairs: what else runs slows down both.
+in pairs, because what else runs slows down both; for lists that are reranked (`--nbest_file`, by
+weights that `--dev_nbest_file` tunes in float32), those of mixed, too, and the picks that differ.
 """
 
 import json
@@ -77,6 +78,32 @@ pairs = [(seconds(first), seconds(second)) for _ in range(8)][1:]
 print(statistics.median(one / other for one, other in pairs))
 """
 
+RERANKED = """
+import statistics, sys, time, tta
+from tta.data.nbest.files import read_nbest
+precision, normalizer, *paths = sys.argv[1:]
+test, dev = (
+    [[[h.text for h in nbest.hypotheses] for nbest in lists],
+     [[h.score for h in nbest.hypotheses] for nbest in lists],
+     [nbest.reference for nbest in lists]]
+    for lists in (read_nbest(path).lists[:300] for path in paths)
+)
+models = [
+    tta.load(engine="onnxruntime", normalizer=normalizer, precision=name)
+    for name in ("float32", precision)
+]
+weights = tta.tune(dev[0], dev[2], dev[1], models[0])
+
+def rerank(lm):  # seconds of CPU, picks
+    start = time.process_time()
+    reranked = tta.Reranker(lm, weights=weights).rerank(test[0], test[1])
+    return time.process_time() - start, [nbest.texts[0] for nbest in reranked.lists]
+
+pairs = [[rerank(lm) for lm in models] for _ in range(4)][1:]
+print(statistics.median(first[0] / second[0] for first, second in pairs))
+print(sum(a != b for first, second in pairs[:1] for a, b in zip(first[1], second[1])))
+"""
+
 NAR = """
 lm = tta.load("nar-small", engine=options[0])
 vectors, lengths = lm.encode(texts), [len(row) - 2 for row in lm.rows_of(texts)]
@@ -105,9 +132,16 @@ def measure(python: str, code: str, *arguments: object) -> list[float]:
 def results() -> dict[str, float]:
     """{name: value} of all figures: MB, seconds, milliseconds."""
     found, text = {}, ROOT / "examples/train.txt"
+    python = FLAGS.light_python or sys.executable
     for model, normalizer in PAIRED:
-        key, python = f"cpu_ratio_int8_{model}_{normalizer}", FLAGS.light_python or sys.executable
+        key = f"cpu_ratio_int8_{model}_{normalizer}"
         (found[key],) = measure(python, BEST + PAIRS, model, normalizer, 200, text)
+    for precision in ("int8", "mixed"):
+        for normalizer in ("exact", "learned"):
+            lists = FLAGS.nbest_file, FLAGS.dev_nbest_file
+            ratio, differ = measure(python, RERANKED, precision, normalizer, *lists)
+            found[f"cpu_ratio_reranked_{precision}_{normalizer}"] = ratio
+            found[f"picks_that_differ_{precision}_{normalizer}"] = differ
     if FLAGS.ratios:
         return found
     for engine, name in NAMES.items():
@@ -147,5 +181,8 @@ if __name__ == "__main__":
     flags.DEFINE_string("json", None, "File for the figures.")
     flags.DEFINE_string("light_python", None, "The Python of a light installation.")
     flags.DEFINE_bool("ratios", False, "Measures only CPU times of float32 over those of int8.")
+    for name, part in (("nbest_file", "test"), ("dev_nbest_file", "dev")):
+        path = str(ROOT / f"examples/asr.{part}.json")
+        flags.DEFINE_string(name, path, f"Lists that are reranked, {part}.")
     flags.DEFINE_integer("repeats", 3, "Processes for each figure.", 1)
     app.run(main)
