@@ -30,8 +30,8 @@ COSTS = Setting(
     repeated=True,
 )
 PARTIAL_REFERENCES = Setting(
-    "Measure the lists that have a reference, and leave the others out. Default: all have one, or "
-    "none."
+    "Measure the lists that have a reference, and leave out the others, and the references without "
+    "a list. Default: each list has a reference and each reference a list, or there are none."
 )
 BEAM_SIZE = Setting(
     "Hypotheses per list in a file that does not mark where a list ends: plain lines, or a tsv "
