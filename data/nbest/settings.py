@@ -26,7 +26,8 @@ KEEP_NON_WORDS = Setting(
 COSTS = Setting(
     "First-pass costs for --nbest_file in the kaldi format: `utt-N cost`, natural log, lower is "
     "better. A glob names the files of one cost. Repeat it for costs apart, such as acoustic and "
-    "graph costs: their sum is the first pass, and each is a feature, score_1, score_2 ...",
+    "graph costs: their sum is the first pass, and each is a feature named after its file, such as "
+    "score_ac and score_lm for dev.ac and dev.lm",
     repeated=True,
 )
 PARTIAL_REFERENCES = Setting(

@@ -1,12 +1,12 @@
 """Whether weights fit lists: whether scores are the quantities that the weights were tuned on.
 
-A rule takes the columns of the lists that weights are tuned on, and of those to rerank, and yields
-what speaks against the weights. Other noise, other speakers and other sizes of lists change a
-column little; another unit, sign or quantity changes it much.
+A rule takes a column of the lists that weights are tuned on, and of those to rerank. The text of
+its misfit goes on after the name of the column. Other noise, other speakers and other sizes of
+lists change a column little; another unit, sign or quantity changes it much.
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -14,19 +14,20 @@ from scipy.optimize import linear_sum_assignment
 
 from tta.scoring.fitting.columns import Column, Typical
 
-FIRST_PASS_COLUMN = "the first pass"
+# The name of the column of first-pass scores; the others have the names of features.
+FIRST_PASS_COLUMN = "first pass"
 
 # A difference counts beyond so many standard errors.
 _ERRORS = 3.0
 # Fewer lists say too little: if both have so few, they are not compared; if one has, there is at
 # most a note.
 _LEAST_LISTS = 8
-# The ratio of scales from which there is a note, and the ratio from which it is an error.
-_NOTED, _REFUSED = math.log(2.0), math.log(100.0)
+# The ratio of scales, beyond chance, from which there is a note, and from which it is an error.
+_NOTED, _REFUSED = math.log(1.5), math.log(100.0)
 # How clearly a column follows the order of the lists if it rises in one file and falls in another.
 _ORDERED = 0.2
 # The difference of `Column.order`, and of `Column.words`, from which there is a note.
-_OTHER_ORDER, _OTHER_WORDS = 0.3, 0.4
+_OTHER_ORDER, _OTHER_WORDS = 0.15, 0.25
 # How much nearer columns are under other names, in the sum of all differences.
 _SWAPPED = 1.5
 
@@ -52,17 +53,24 @@ def misfits(tuned: Columns, reranked: Columns) -> Iterator[Misfit]:
         reranked: those of the lists to rerank.
     """
     if (FIRST_PASS_COLUMN in tuned) != (FIRST_PASS_COLUMN in reranked):
-        text = f"either both {_TUNED} and {_RERANKED} must have first-pass scores, or none of them"
+        text = f"either both {_TUNED} and {_RERANKED} must have first-pass scores, or neither"
         yield Misfit(f"{text}: weights for one kind do not fit the other", is_error=True)
     shared = [name for name in tuned if name in reranked]
     swapped = list(_swapped(tuned, reranked, shared))
     yield from swapped
     for name in shared if not swapped else ():
-        for rule in _RULES:
-            misfit = rule(name, tuned[name], reranked[name])
-            if misfit is not None:
-                yield misfit
-                break
+        yield from _misfits_of_column(name, tuned[name], reranked[name])
+
+
+def _misfits_of_column(name: str, tuned: Column, reranked: Column) -> Iterator[Misfit]:
+    """What the first rule finds that finds something."""
+    is_first_pass = name == FIRST_PASS_COLUMN
+    for rule in _RULES_OF_FIRST_PASS if is_first_pass else _RULES:
+        misfit = rule(tuned, reranked)
+        if misfit is not None:
+            subject = f"the {name}" if is_first_pass else f"the feature {name}"
+            yield Misfit(f"{subject} {misfit.text}", misfit.is_error)
+            return
 
 
 def _swapped(tuned: Columns, reranked: Columns, shared: list[str]) -> Iterator[Misfit]:
@@ -82,42 +90,42 @@ def _swapped(tuned: Columns, reranked: Columns, shared: list[str]) -> Iterator[M
         yield Misfit(f"{text}; give them in the same order", is_error=True)
 
 
-def _other_sign(name: str, tuned: Column, reranked: Column) -> Misfit | None:
+def _other_sign(tuned: Column, reranked: Column) -> Misfit | None:
     if tuned.sign.value * reranked.sign.value > -1.0:
         return None
     signs = ("positive", "negative") if tuned.sign.value > 0 else ("negative", "positive")
-    text = f"{name} is {signs[0]} in {_TUNED}, and {signs[1]} in {_RERANKED}: {_TWO_KINDS}"
+    text = f"is {signs[0]} in {_TUNED}, and {signs[1]} in {_RERANKED}: {_TWO_KINDS}"
     return Misfit(text, _enough(tuned, reranked))
 
 
-def _other_direction(name: str, tuned: Column, reranked: Column) -> Misfit | None:
+def _other_direction(tuned: Column, reranked: Column) -> Misfit | None:
     orders = tuned.order, reranked.order
     clear = min(abs(order.value) - _ERRORS * _error(*orders, order) for order in orders)
     if tuned.order.value * reranked.order.value >= 0 or clear < _ORDERED:
         return None
     verbs = ("falls", "rises") if tuned.order.value > 0 else ("rises", "falls")
-    text = f"{name} {verbs[0]} from the first to the last hypothesis in {_TUNED}, and {verbs[1]}"
+    text = f"{verbs[0]} from the first to the last hypothesis in {_TUNED}, and {verbs[1]}"
     return Misfit(f"{text} in {_RERANKED}: {_TWO_KINDS}", _enough(tuned, reranked))
 
 
-def _constant(name: str, tuned: Column, reranked: Column) -> Misfit | None:
+def _constant(tuned: Column, reranked: Column) -> Misfit | None:
     counts = tuned.spread.count, reranked.spread.count
     lists = tuned.sign.count, reranked.sign.count
     if min(counts) or min(*lists, max(counts)) < _LEAST_LISTS:
         return None
     where = _RERANKED if counts[0] else _TUNED
-    return Misfit(f"{name} is the same for all hypotheses of a list in {where} alone")
+    return Misfit(f"is the same for all hypotheses of a list in {where} alone")
 
 
-def _ranks(name: str, tuned: Column, reranked: Column) -> Misfit | None:
+def _ranks(tuned: Column, reranked: Column) -> Misfit | None:
     if tuned.is_ranked == reranked.is_ranked or not _enough(tuned, reranked):
         return None
     lists = _TUNED if tuned.is_ranked else _RERANKED
-    text = f"{name} is the same in every list of {lists} alone, as ranks are: {_TWO_KINDS}"
+    text = f"is the same in every list of {lists} alone, as ranks are: {_TWO_KINDS}"
     return Misfit(text, is_error=True)
 
 
-def _other_scale(name: str, tuned: Column, reranked: Column) -> Misfit | None:
+def _other_scale(tuned: Column, reranked: Column) -> Misfit | None:
     """Another unit changes spread and level alike; noise makes one larger, the other smaller."""
     pairs = [(tuned.spread, reranked.spread)]
     if abs(tuned.sign.value * reranked.sign.value) == 1.0:
@@ -128,41 +136,33 @@ def _other_scale(name: str, tuned: Column, reranked: Column) -> Misfit | None:
     if beyond < _NOTED:
         return None
     lists = (_TUNED, _RERANKED) if difference > 0 else (_RERANKED, _TUNED)
-    text = f"{name} is {math.exp(abs(difference)):.3g} times as large in {lists[0]} as in {lists[1]}"
+    text = f"is {math.exp(abs(difference)):.3g} times as large in {lists[0]} as in {lists[1]}"
     return Misfit(
         f"{text}; if it is in two units, or a mean in one of them, the weights do not fit",
         beyond > _REFUSED and _enough(tuned, reranked),
     )
 
 
-def _other_order(name: str, tuned: Column, reranked: Column) -> Misfit | None:
-    if name != FIRST_PASS_COLUMN or _beyond(tuned.order, reranked.order) < _OTHER_ORDER:
+def _other_order(tuned: Column, reranked: Column) -> Misfit | None:
+    if _beyond(tuned.order, reranked.order) < _OTHER_ORDER:
         return None
     lists = _TUNED if abs(tuned.order.value) > abs(reranked.order.value) else _RERANKED
-    text = f"{name} follows the order of the hypotheses more in {lists}; the scores of the others"
+    text = f"follows the order of the hypotheses more in {lists}; the scores of the others"
     return Misfit(f"{text} may belong to other hypotheses")
 
 
-def _other_words(name: str, tuned: Column, reranked: Column) -> Misfit | None:
+def _other_words(tuned: Column, reranked: Column) -> Misfit | None:
     if _beyond(tuned.words, reranked.words) < _OTHER_WORDS:
         return None
     return Misfit(
-        f"{name} follows the number of words by {tuned.words.value:.2f} in {_TUNED}, and by "
+        f"follows the number of words by {tuned.words.value:.2f} in {_TUNED}, and by "
         f"{reranked.words.value:.2f} in {_RERANKED} (-1 to 1); if it is another score, the weights "
         "do not fit"
     )
 
 
-# The first one that finds something speaks for a column.
-_RULES: tuple[Callable[[str, Column, Column], Misfit | None], ...] = (
-    _other_sign,
-    _other_direction,
-    _constant,
-    _ranks,
-    _other_scale,
-    _other_order,
-    _other_words,
-)
+_RULES = (_other_sign, _other_direction, _constant, _ranks, _other_scale, _other_words)
+_RULES_OF_FIRST_PASS = (*_RULES, _other_order)
 
 
 def _enough(tuned: Column, reranked: Column) -> bool:

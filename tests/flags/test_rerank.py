@@ -432,7 +432,7 @@ def test_a_failure_is_one_line_and_exit_status_1(nbest):
 @pytest.mark.parametrize("which", ["dev", "test"])
 def test_dev_and_test_lists_must_both_have_scores_or_not(nbest, dev, model, ranked, which):
     {"dev": dev, "test": nbest}[which].write_text(json.dumps(without(LISTS, "score")))
-    rule = "either both dev and test lists must have first-pass scores or none"
+    rule = "to rerank must have first-pass scores, or neither"
     with pytest.raises(InputError, match=rule):
         rerank(nbest, dev_nbest_file=dev, rank_scores=ranked)
 

@@ -64,8 +64,8 @@ def test_costs_apart_are_summed_and_are_features(tmp_path):
     (one,) = read_nbest(tmp_path / "words", score_file=paths).lists
     assert [h.score for h in one.hypotheses] == [-4.0, -5.5]
     assert [h.features for h in one.hypotheses] == [
-        {"score_1": -3.0, "score_2": -1.0},
-        {"score_1": -1.5, "score_2": -4.0},
+        {"score_am": -3.0, "score_lm": -1.0},
+        {"score_am": -1.5, "score_lm": -4.0},
     ]
     (one,) = read_nbest(tmp_path / "words", score_file=paths[0]).lists
     assert [(h.score, h.features) for h in one.hypotheses] == [(-3.0, {}), (-1.5, {})]
