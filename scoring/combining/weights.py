@@ -3,11 +3,13 @@
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tta.choices import REDUCTIONS
 from tta.errors import InputError
-from tta.scoring.fitting.columns import Column
+
+if TYPE_CHECKING:
+    from tta.scoring.fitting.columns import Column
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ class RerankWeights:
     features: Mapping[str, float] = field(default_factory=dict, hash=False)
     bonus_is_guessed: bool = False
     first_level: "RerankWeights | None" = None
-    tuned_on: Mapping[str, Column] | None = field(default=None, repr=False, compare=False)
+    tuned_on: "Mapping[str, Column] | None" = field(default=None, repr=False, compare=False)
 
     def __post_init__(self):
         if not 0 <= self.lm_weight <= 1:

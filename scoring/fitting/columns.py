@@ -65,6 +65,7 @@ class Column:
     """What is typical of the first five hypotheses of lists, in the order of the file.
 
     Attributes:
+        size: the logarithm of the number of hypotheses of a list, of which there are 2 to 5.
         spread: the logarithm of the standard deviation within a list.
         level: the logarithm of the size of the mean of a list.
         sign: the mean sign within a list, -1 to 1.
@@ -74,6 +75,7 @@ class Column:
             they have a lower one, -1 to 1.
     """
 
+    size: Typical
     spread: Typical
     level: Typical
     sign: Typical
@@ -101,6 +103,7 @@ class Column:
         varies = spread > 1e-9 * np.abs(scores).max(axis=1, initial=0.0)
         places = np.broadcast_to(np.arange(scores.shape[1]), scores.shape)
         return cls(
+            size=Typical.mean(np.log(count)),
             spread=Typical.median(_log(np.where(varies, spread, 0.0))),
             level=Typical.median(_log(np.abs(mean))),
             sign=Typical.median(np.sign(scores).sum(axis=1) / count),

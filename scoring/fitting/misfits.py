@@ -126,13 +126,17 @@ def _ranks(tuned: Column, reranked: Column) -> Misfit | None:
 
 
 def _other_scale(tuned: Column, reranked: Column) -> Misfit | None:
-    """Another unit changes spread and level alike; noise makes one larger, the other smaller."""
+    """Another unit changes spread and level alike; noise makes one larger, the other smaller.
+
+    Both are larger in longer lists.
+    """
     pairs = [(tuned.spread, reranked.spread)]
     if abs(tuned.sign.value * reranked.sign.value) == 1.0:
         pairs.append((tuned.level, reranked.level))
     difference = sum(one.value - other.value for one, other in pairs) / len(pairs)
     chance = math.hypot(*(_error(*pair, number) for pair in pairs for number in pair)) / len(pairs)
-    beyond = abs(difference) - _ERRORS * chance
+    of_size = abs(tuned.size.value - reranked.size.value)
+    beyond = abs(difference) - _ERRORS * chance - of_size
     if beyond < _NOTED:
         return None
     lists = (_TUNED, _RERANKED) if difference > 0 else (_RERANKED, _TUNED)

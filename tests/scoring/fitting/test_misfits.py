@@ -67,7 +67,9 @@ MISFITS = {  # what is done to the dev lists, whether it is an error, and a part
     "word mean": (score(lambda s, h, _: s / num_words(h)), False, "number of words by 1.00"),
     "costs": (score(lambda s, *_: -s), True, "first pass is positive in the lists"),
     "probabilities": (score(lambda s, *_: math.exp(s / 1000)), True, "scores of two kinds"),
-    "costs around 0": (score(lambda s, h, j: j - 2 + len(h.text) % 3 / 4), True, "rises from the first to the last"),
+    "costs around 0": (
+        score(lambda s, h, j: j - 2 + len(h.text) % 3 / 4), True, "rises from the first to the last"
+    ),
     "constant": (score(lambda *_: -1), False, "the same for all hypotheses of a list in"),
     "ranks": (score(lambda s, h, j: -3000 - 9 * j), True, "as ranks are"),
     "of other hypotheses": (
@@ -116,10 +118,10 @@ def test_lists_of_one_request_get_no_error(examples):
 
 def test_columns_are_kept_in_json():
     column = Column.describe(-np.ones([3, 2]), np.ones([3, 2], int), np.ones([3, 2], bool))
-    assert column.level.count == 3 and column.spread.count == 0
+    assert [column.level.count, column.spread.count] == [3, 0]
     assert Column.from_dict(column.to_dict()) == column
     for wrong, rule in (
-        ({}, "expected value, width and count of each of spread, level, sign, order, words"),
+        ({}, "expected value, width and count of each of size, spread, level, sign, order, words"),
         ({"spread": {"value": 1e9}}, "tuned_on: a number is out of its range"),
     ):
         with pytest.raises(InputError, match=rule):
