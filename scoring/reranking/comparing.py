@@ -118,7 +118,8 @@ def fit_notes(
 def _describe(part: Part, features: Collection[str]) -> dict[str, Column]:
     """Describes the first pass, if the lists have scores, and those features that are theirs."""
     lists = part.lists
-    columns = {name: lists.feature(name) for name in features if name not in {RANK, *LIST_FEATURES}}
+    names = sorted(set(features) - {RANK, *LIST_FEATURES})
+    columns = {name: lists.feature(name) for name in names}
     if part.has_scores and not lists.ranked:
         columns[FIRST_PASS_COLUMN] = lists.first_pass
     return {
