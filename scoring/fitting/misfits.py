@@ -55,7 +55,7 @@ def misfits(tuned: Columns, reranked: Columns) -> Iterator[Misfit]:
     if (FIRST_PASS_COLUMN in tuned) != (FIRST_PASS_COLUMN in reranked):
         text = f"either both {_TUNED} and {_RERANKED} must have first-pass scores, or neither"
         yield Misfit(f"{text}: weights for one kind do not fit the other", is_error=True)
-    shared = [name for name in tuned if name in reranked]
+    shared = sorted(tuned.keys() & reranked.keys())
     swapped = list(_swapped(tuned, reranked, shared))
     yield from swapped
     for name in shared if not swapped else ():

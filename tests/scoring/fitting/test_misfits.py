@@ -93,7 +93,14 @@ def test_scores_of_another_kind_are_found(examples, kind):
 
 @pytest.mark.parametrize(
     ("dev_size", "test_size", "count", "noise"),
-    [(50, 5, 60, 1.0), (3, 50, 60, 1.0), (50, 50, 3, 0.4), (50, 50, 60, 0.5), (50, 5, 10, 0.4)],
+    [
+        (50, 5, 60, 1.0),
+        (50, 2, 60, 0.5),
+        (3, 50, 60, 1.0),
+        (50, 50, 3, 0.4),
+        (50, 50, 60, 0.5),
+        (50, 5, 10, 0.4),
+    ],
 )
 def test_lists_of_other_sizes_and_noise_fit(examples, dev_size, test_size, count, noise):
     """Noise makes the differences of hypotheses smaller, as at 5 dB those of Whisper."""

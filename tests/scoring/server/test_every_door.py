@@ -193,6 +193,7 @@ def test_every_door_compares_lists_with_those_that_weights_were_tuned_on(
     messages = {door: message_of_fit(call) for door, call in calls.items()}
     assert set(messages.values()) == {messages["command"]}
     assert messages["command"][0] is is_error
+    assert "the first pass is" in messages["command"][1]
     assert not message_of_fit(lambda: by_python(lists, scores, model, weights=sent))[1]
 
 
