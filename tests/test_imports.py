@@ -42,7 +42,7 @@ ORDER = {
     ],
     "scoring": [
         {"notes", "metrics", "engines"},
-        {"scorers"},
+        {"scorers", "fitting"},
         {"combining"},
         {"words"},
         {"phrases"},

@@ -70,7 +70,7 @@ def read_nbest(
             `tta.data.nbest.references.files.read_references`. Several files give each list several;
             a blank one counts only if all are blank.
         score_file: the costs of a Kaldi list (`utt-N cost`, negative natural log). Of several files
-            the sum is the cost, and each is a feature: `score_1`, `score_2`.
+            the sum is the cost, and each is a feature named after its file: `score_ac`.
         beam_size: hypotheses per list, for formats that do not separate lists (NeMo's TSV).
         scores: what the scores of the file are, one of `tta.choices.SCORE_KINDS`; None: what the
             format says. In memory they are natural logs in any case.

@@ -26,12 +26,13 @@ KEEP_NON_WORDS = Setting(
 COSTS = Setting(
     "First-pass costs for --nbest_file in the kaldi format: `utt-N cost`, natural log, lower is "
     "better. A glob names the files of one cost. Repeat it for costs apart, such as acoustic and "
-    "graph costs: their sum is the first pass, and each is a feature, score_1, score_2 ...",
+    "graph costs: their sum is the first pass, and each is a feature named after its file, such as "
+    "score_ac and score_lm for dev.ac and dev.lm",
     repeated=True,
 )
 PARTIAL_REFERENCES = Setting(
-    "Measure the lists that have a reference, and leave the others out. Default: all have one, or "
-    "none."
+    "Measure the lists that have a reference, and leave out the others, and the references without "
+    "a list. Default: each list has a reference and each reference a list, or there are none."
 )
 BEAM_SIZE = Setting(
     "Hypotheses per list in a file that does not mark where a list ends: plain lines, or a tsv "

@@ -3,10 +3,13 @@
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tta.choices import REDUCTIONS
 from tta.errors import InputError
+
+if TYPE_CHECKING:
+    from tta.scoring.fitting.columns import Column
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,9 @@ class RerankWeights:
         bonus_is_guessed: whether no lists show that `length_bonus` is right. It then changes no
             pick for a hypothesis that both first pass and language models find worse.
         first_level: the weights of the first level, for `tta.Levels`; None: guessed if needed.
+        tuned_on: what is typical of the scores of the lists that the weights were tuned on, by
+            `FIRST_PASS_COLUMN` and the names of features. Lists with other scores are refused, or
+            noted. None: unknown, and not compared. Equal weights may differ in it.
 
     Raises:
         InputError: a value is out of its range.
@@ -44,6 +50,7 @@ class RerankWeights:
     features: Mapping[str, float] = field(default_factory=dict, hash=False)
     bonus_is_guessed: bool = False
     first_level: "RerankWeights | None" = None
+    tuned_on: "Mapping[str, Column] | None" = field(default=None, repr=False, compare=False)
 
     def __post_init__(self):
         if not 0 <= self.lm_weight <= 1:
@@ -72,11 +79,16 @@ class RerankWeights:
 
     def to_dict(self) -> dict[str, Any]:
         """What JSON can hold: the attributes and `decision`; an infinite scale is None."""
-        scale = None if self.decision == "max" else self.scale
-        changed = {"scale": scale, "features": dict(self.features), "decision": self.decision}
-        return (
-            vars(self) | changed | {"first_level": self.first_level and self.first_level.to_dict()}
-        )
+        changed: dict[str, Any] = {
+            "scale": None if self.decision == "max" else self.scale,
+            "features": dict(self.features),
+            "decision": self.decision,
+            "first_level": self.first_level and self.first_level.to_dict(),
+        }
+        if self.tuned_on is not None:
+            columns = {name: column.to_dict() for name, column in self.tuned_on.items()}
+            changed["tuned_on"] = columns
+        return vars(self) | changed
 
     def rounded(self, fixed: "FixedWeights") -> "RerankWeights":
         """Rounds to the six digits that are printed, so that flags can give the same weights.

@@ -1,6 +1,6 @@
 """Lays out lists as arrays, and compares their hypotheses with references and with each other."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import numpy as np
 
@@ -10,6 +10,9 @@ from tta.scoring.combining.part import Part
 from tta.scoring.combining.problem import Problem
 from tta.scoring.combining.scored_lists import RANK
 from tta.scoring.combining.tuning import center
+from tta.scoring.combining.weights import RerankWeights
+from tta.scoring.fitting.columns import Column
+from tta.scoring.fitting.misfits import FIRST_PASS_COLUMN, Columns, misfits
 from tta.scoring.metrics.metric import Metric
 from tta.scoring.metrics.risk import needs_losses
 from tta.scoring.notes import Note, NoteKind
@@ -23,25 +26,13 @@ _COPY, _LEAST_SHOWN = 0.9999, 10
 def lay_out(lists: RerankInput, rank_scores: bool = True) -> Problem:
     """The lists as arrays. With `rank_scores`, lists without first-pass scores get -ln(rank).
 
-    Raises InputError if weights cannot be tuned on the dev lists for the test lists, or padded
-    lists do not fit into memory.
+    Raises InputError if the dev lists have no references, or padded lists do not fit into memory.
     """
     parts = tuple(Part.build(part.file.lists, part.path, rank_scores) for part in lists.parts)
     problem = Problem(parts, lists.is_tuned)
-    if problem.dev is not None:
-        _check_dev(problem.dev, problem.test)
+    if problem.dev is not None and not problem.dev.has_references:
+        raise InputError("tuning needs references, and the lists have none", problem.dev.path)
     return problem
-
-
-def _check_dev(dev: Part, test: Part) -> None:
-    if not dev.has_references:
-        raise InputError("tuning needs references, and the lists have none", dev.path)
-    if (dev.has_scores, dev.lists.ranked) != (test.has_scores, test.lists.ranked):
-        raise InputError(
-            "either both dev and test lists must have first-pass scores or none of them: "
-            "weights tuned on one kind do not fit the other",
-            dev.path,
-        )
 
 
 def compare(
@@ -95,6 +86,46 @@ def copied_features(problem: Problem) -> dict[str, str]:
         else:
             columns[f"the feature {name}"] = column
     return copies
+
+
+def columns_tuned_on(
+    problem: Problem, features: Collection[str], weights: RerankWeights | None
+) -> Columns | None:
+    """What is typical of the scores of the dev lists, or of those that `weights` were tuned on.
+
+    None if neither is known.
+    """
+    if problem.dev is not None:
+        return _describe(problem.dev, features)
+    return None if weights is None else weights.tuned_on
+
+
+def fit_notes(
+    problem: Problem, features: Collection[str], tuned_on: Columns | None
+) -> Iterator[Note]:
+    """Yields what speaks against reranking with weights that were tuned on such columns.
+
+    Raises InputError if the scores of the lists are others.
+    """
+    if tuned_on is None or problem.dev is problem.test:
+        return
+    for misfit in misfits(tuned_on, _describe(problem.test, features)):
+        if misfit.is_error:
+            raise InputError(misfit.text, problem.test.path)
+        yield Note(NoteKind.LISTS, misfit.text, problem.test.path)
+
+
+def _describe(part: Part, features: Collection[str]) -> dict[str, Column]:
+    """Describes the first pass, if the lists have scores, and those features that are theirs."""
+    lists = part.lists
+    names = sorted(set(features) - {RANK, *LIST_FEATURES})
+    columns = {name: lists.feature(name) for name in names}
+    if part.has_scores and not lists.ranked:
+        columns[FIRST_PASS_COLUMN] = lists.first_pass
+    return {
+        name: Column.describe(scores, lists.num_words, lists.present)
+        for name, scores in columns.items()
+    }
 
 
 def list_notes(problem: Problem) -> Iterator[Note]:

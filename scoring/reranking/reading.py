@@ -9,6 +9,7 @@ from typing import Any
 
 from tta.data.nbest.conversion import plain_lists
 from tta.data.nbest.files import NBestFile, read_nbest
+from tta.data.nbest.formats import load_format
 from tta.data.nbest.lists import Hypothesis, ListCollector, parse_number, parse_score
 from tta.data.nbest.notes import FLAGS, feature_notes, mixture_notes, score_notes, text_notes
 from tta.data.text.files import shown_path
@@ -70,6 +71,7 @@ def read_files(config: RerankConfig) -> RerankInput:
         dev = _read_file(
             config, config.dev_nbest_file, config.dev_reference_file, config.dev_score_file
         )
+        _check_score_files(dev, test)
         parts = [_with_references(dev), test]
     advice = FLAGS if config.scores is None else None
     return RerankInput(tuple(parts), len(parts) > 1, tuple(_notes(parts, advice)))
@@ -92,6 +94,23 @@ def _read_file(
         partial_references=config.partial_references,
     )
     return ListsRead(file, str(shown_path(path)))
+
+
+def _check_score_files(dev: ListsRead, test: ListsRead) -> None:
+    """Raises InputError if the first pass is the sum of other score files in the dev lists."""
+    formats = {dev.file.format, test.file.format}
+    if len(formats) > 1 or "score_file" not in load_format(*formats).takes:
+        return
+    of_dev, of_test = _summed(dev), _summed(test)
+    if of_dev != of_test:
+        rule = f"the first pass of the dev lists is {of_dev}, that of the test lists {of_test}"
+        raise InputError(f"{rule}: give the same score files, with the same names", dev.path)
+
+
+def _summed(part: ListsRead) -> str:
+    """The names of the score files whose sum is the first pass."""
+    hypotheses = (h for nbest in part.file.lists for h in nbest.hypotheses)
+    return " + ".join(sorted(next(hypotheses).features)) or "one score file"
 
 
 def _with_references(dev: ListsRead) -> ListsRead:

@@ -28,7 +28,14 @@ from tta.scoring.metrics.metric import Metric, load_metric
 from tta.scoring.notes import Note, in_order
 from tta.scoring.phrases.lines import MAX_FACTOR
 from tta.scoring.phrases.phrases import Phrases
-from tta.scoring.reranking.comparing import compare, copied_features, lay_out, list_notes
+from tta.scoring.reranking.comparing import (
+    columns_tuned_on,
+    compare,
+    copied_features,
+    fit_notes,
+    lay_out,
+    list_notes,
+)
 from tta.scoring.reranking.knowledge import PhraseOptions, add_knowledge, knowledge_notes
 from tta.scoring.reranking.notes import pick_notes, scoring_notes
 from tta.scoring.reranking.reading import RerankInput, read_lists
@@ -185,11 +192,14 @@ class Reranker:
         problem = self._compare(problem)
         copies = copied_features(problem)
         fixed = self._fix_features(problem, copies)
+        tuned_on = columns_tuned_on(problem, fixed.features, weights)
+        notes_of_fit = list(fit_notes(problem, fixed.features, tuned_on))  # before the scoring
         scored = score(problem, self.models, fixed, self.progress)
-        chosen = weigh(scored, fixed, weights)
+        chosen = weigh(scored, fixed, weights, tuned_on)
         notes = [
             *lists.notes,
             *list_notes(problem),
+            *notes_of_fit,
             *scoring_notes(scored),
             *weight_notes(scored, chosen, copies),
         ]

@@ -1,13 +1,14 @@
 """Chooses the weights of reranking: they are fixed, tuned on dev lists, or guessed."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tta.scoring.combining.list_features import LIST_FEATURES
 from tta.scoring.combining.score import ScoredProblem
 from tta.scoring.combining.scored_lists import RANK
 from tta.scoring.combining.systems import WITHOUT_MODEL, WeightChoice
 from tta.scoring.combining.weights import FixedWeights, RerankWeights
+from tta.scoring.fitting.misfits import Columns
 from tta.scoring.notes import Note, NoteKind
 
 # Fewer dev lists than this hardly move the weights (docs/reranking.md, the learning curve).
@@ -37,14 +38,20 @@ class ChosenWeights:
 
 
 def weigh(
-    scored: ScoredProblem, fixed: FixedWeights, weights: RerankWeights | None = None
+    scored: ScoredProblem,
+    fixed: FixedWeights,
+    weights: RerankWeights | None,
+    tuned_on: Columns | None,
 ) -> ChosenWeights:
-    """Chooses the weights that are not fixed; `weights` are given by a caller who has them all."""
+    """Chooses the weights that are not fixed; `weights` are given by a caller who has them all.
+
+    The weights keep the columns that they are tuned on.
+    """
     problem = scored.problem
     choice = WeightChoice(scored.names, problem.chosen_on.lists, problem.evidence, fixed)
     if weights is not None:
         return ChosenWeights(weights, choice, is_given=True)
-    return ChosenWeights(choice.final, choice)
+    return ChosenWeights(replace(choice.final, tuned_on=tuned_on), choice)
 
 
 def weight_notes(

@@ -6,6 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from tta.scoring.combining.weights import RerankWeights
+from tta.scoring.fitting.columns import Column
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Texts = Annotated[list[str], Field(min_length=1)]
@@ -61,11 +62,15 @@ class Weights(_Body):
     )
 
     first_level: "Weights | None" = Field(None, description="those of the first of two models")
+    tuned_on: dict[str, dict[str, dict[str, Number]]] | None = Field(
+        None, description="from `tta.tune`: lists with other kinds of scores are refused or noted"
+    )
 
     def to_weights(self) -> RerankWeights:
         """The weights. Raises InputError if one is out of its range."""
         first = self.first_level and self.first_level.to_weights()
-        fields: dict[str, Any] = self.model_dump() | {"first_level": first}
+        columns = self.tuned_on and {n: Column.from_dict(v) for n, v in self.tuned_on.items()}
+        fields: dict[str, Any] = self.model_dump() | {"first_level": first, "tuned_on": columns}
         scale = fields.pop("scale")
         return RerankWeights(**fields, scale=float("inf") if scale is None else scale)
 

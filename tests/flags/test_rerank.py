@@ -371,6 +371,31 @@ def test_kaldi_costs_have_their_own_file(tmp_path, model):
     assert not (tmp_path / "out").exists()
 
 
+def test_dev_and_test_have_the_same_score_files(tmp_path, model):
+    for part in ("dev", "test"):
+        (tmp_path / f"{part}.text").write_text("u-1 the kat sat\nu-2 the cat sat\n")
+        (tmp_path / f"{part}.ac").write_text("u-1 1\nu-2 3\n")
+        (tmp_path / f"{part}.lm").write_text("u-1 10\nu-2 7\n")
+    (tmp_path / "ref").write_text("u the cat sat\n")
+
+    def rerank_with(*dev_parts, **values):
+        return rerank(
+            tmp_path / "test.text",
+            score_file=[str(tmp_path / f"test.{part}") for part in ("ac", "lm")],
+            dev_nbest_file=tmp_path / "dev.text",
+            dev_reference_file=tmp_path / "ref",
+            dev_score_file=[str(tmp_path / f"dev.{part}") for part in dev_parts],
+            **values,
+        )
+
+    rule = "dev lists is one score file, that of the test lists score_ac [+] score_lm: give"
+    with pytest.raises(InputError, match=rule):
+        rerank_with("ac")
+    assert rerank_with("ac", "lm").signatures == rerank_with("lm", "ac").signatures
+    with pytest.raises(InputError, match=r"feature 'score_1'; these all have: .*score_ac"):
+        rerank_with("ac", "lm", features=["score_1"])
+
+
 def test_standard_input_to_standard_output():
     flags = "--nbest_file=-", "--output_file=-", "--format=dict"
     done = command(*flags, input=json.dumps(LISTS))
@@ -432,7 +457,7 @@ def test_a_failure_is_one_line_and_exit_status_1(nbest):
 @pytest.mark.parametrize("which", ["dev", "test"])
 def test_dev_and_test_lists_must_both_have_scores_or_not(nbest, dev, model, ranked, which):
     {"dev": dev, "test": nbest}[which].write_text(json.dumps(without(LISTS, "score")))
-    rule = "either both dev and test lists must have first-pass scores or none"
+    rule = "to rerank must have first-pass scores, or neither"
     with pytest.raises(InputError, match=rule):
         rerank(nbest, dev_nbest_file=dev, rank_scores=ranked)
 

@@ -2,6 +2,7 @@
 
 import itertools
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,8 @@ class KaldiFormat(Format):
 
     The id is the part before the last hyphen. An empty hypothesis is `utt-N` alone. Hypotheses are
     ordered by number, and renumbered from 1 when written. A cost is a negative natural log, lower
-    is better; scores in memory are negated costs. Of several files, the score is the sum, and the
-    features `score_1`, `score_2` ... are the parts.
+    is better; scores in memory are negated costs. Of several files, the score is the sum, and each
+    is a feature, which `names_of_parts` names after its file.
 
     Texts with one hypothesis per utterance have ids of the same kind, such as `1089-134686-0000`.
     So a file is detected only if the numbers of each id are 1 to N, without leading zeros, and some
@@ -79,6 +80,7 @@ class KaldiFormat(Format):
         files = [files] if isinstance(files, (str, Path)) else files
         costs = [(file, self._read_costs(file)) for file in files]
         _check_different(costs)
+        names = names_of_parts([str(file) for file in files])
         utterances = {}
         for line_number, line in source.rows:
             with located(line=line_number):
@@ -89,11 +91,11 @@ class KaldiFormat(Format):
                     rule = f"duplicate hypothesis number {number} of {shown(utterance_id)}"
                     raise InputError(rule)
                 parts = {}
-                for n, (file, found) in enumerate(costs, 1):
+                for name, (file, found) in zip(names, costs, strict=True):
                     if (utterance_id, number) not in found:
                         raise InputError(f"{shown(key)} has no cost in {file}")
                     cost = found.pop((utterance_id, number))
-                    parts[f"score_{n}"] = 0.0 - cost  # not -0.0 for a cost of 0
+                    parts[name] = 0.0 - cost  # not -0.0 for a cost of 0
                 hypotheses[number] = Hypothesis(
                     text[0].rstrip() if text else "",
                     sum(parts.values()) if parts else None,
@@ -142,6 +144,22 @@ class KaldiFormat(Format):
                 raise InputError(f"{self.name} ids have no space, got {shown(nbest.utterance_id)}")
             for number, hypothesis in enumerate(nbest.hypotheses, 1):
                 yield nbest, f"{nbest.utterance_id}-{number}", hypothesis
+
+
+def names_of_parts(paths: Sequence[str]) -> list[str]:
+    """Names score files, so that those of dev and of test lists have the same names in any order.
+
+    The name is `score_` and the words of the file's name that not all names have: `test.ac` and
+    `test.lm` are `score_ac` and `score_lm`. Where names of files do not differ in words, their
+    paths do; else it is their number, from 1.
+    """
+    for names in ([Path(path).name for path in paths], paths):
+        words = [re.findall(r"[^\W_]+", re.sub(r"\.(gz|xz|bz2)$", "", name)) for name in names]
+        shared = set(words[0]).intersection(*words[1:]) if words else set()
+        different = ["_".join(word for word in of_file if word not in shared) for of_file in words]
+        if all(different) and len(set(different)) == len(different):
+            return [f"score_{word}" for word in different]
+    return [f"score_{number}" for number in range(1, len(paths) + 1)]
 
 
 def _check_different(costs):

@@ -116,7 +116,8 @@ def _by_id(by_id: dict[str, Reference], lists: ListIds) -> list[str | None]:
             raise InputError(f"list {shown(utterance_id)} has no reference; {advice}")
     for utterance_id, reference in by_id.items():
         if utterance_id not in lists.distinct:
-            rule = f"{shown(utterance_id)} has a reference but no list"
+            advice = "--partial_references leaves such references out"
+            rule = f"{shown(utterance_id)} has a reference but no list; {advice}"
             raise InputError(rule, line=reference.line)
     return [by_id[utterance_id].text for utterance_id in lists.ids]
 

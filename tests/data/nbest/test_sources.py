@@ -6,6 +6,7 @@ import re
 import pytest
 
 from tta.data.nbest.files import read_nbest, write_nbest
+from tta.data.nbest.formats.kaldi import names_of_parts
 from tta.data.text import json_text
 from tta.errors import InputError
 
@@ -64,11 +65,27 @@ def test_costs_apart_are_summed_and_are_features(tmp_path):
     (one,) = read_nbest(tmp_path / "words", score_file=paths).lists
     assert [h.score for h in one.hypotheses] == [-4.0, -5.5]
     assert [h.features for h in one.hypotheses] == [
-        {"score_1": -3.0, "score_2": -1.0},
-        {"score_1": -1.5, "score_2": -4.0},
+        {"score_am": -3.0, "score_lm": -1.0},
+        {"score_am": -1.5, "score_lm": -4.0},
     ]
     (one,) = read_nbest(tmp_path / "words", score_file=paths[0]).lists
     assert [(h.score, h.features) for h in one.hypotheses] == [(-3.0, {}), (-1.5, {})]
+
+
+@pytest.mark.parametrize(
+    ("paths", "names"),
+    [
+        (["p/dev.ac", "p/dev.lm"], ["score_ac", "score_lm"]),
+        (["exp/test/lm.txt.gz", "exp/test/ac.txt.gz"], ["score_lm", "score_ac"]),
+        (["dev/am/cost", "dev/lm/cost"], ["score_am", "score_lm"]),
+        (["dev.rank", "dev.distance"], ["score_rank", "score_distance"]),
+        (["costs.2", "costs.1"], ["score_2", "score_1"]),
+        (["costs", "costs.lm"], ["score_1", "score_2"]),
+        (["costs"], ["score_1"]),
+    ],
+)
+def test_score_files_are_named_by_what_their_names_do_not_share(paths, names):
+    assert names_of_parts(paths) == names
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,12 @@ import pytest
 
 import tta
 from tests.fake_model import FakeModel
-from tests.scoring.reranking.test_in_memory import make_lists
+from tests.scoring.reranking.test_in_memory import make_lists, write
+from tta.errors import InputError
 from tta.scoring.reranking.config import RerankConfig
 from tta.scoring.reranking.rerank import rerank_files
 from tta.scoring.scorers.inference.mixed import MixedModel
-from tta.scoring.server.forms import OneList
+from tta.scoring.server.forms import OneList, Weights
 from tta.scoring.server.models import ServedModels, load_models
 from tta.scoring.server.service import ListsToRerank, Service
 
@@ -170,3 +171,36 @@ def test_every_door_gives_the_same_answer(tmp_path, monkeypatch, name):
     assert warned == [
         str(n) for n in tta.Reranker(model, **arguments).rerank(lists, scores).notes if n.is_warning
     ]
+
+
+@pytest.mark.parametrize(("factor", "is_error"), [(-1.0, True), (4.0, False)])
+def test_every_door_compares_lists_with_those_that_weights_were_tuned_on(
+    tmp_path, factor, is_error
+):
+    lists, scores, references = make_lists(5, 20)
+    changed = [[factor * score for score in of_list] for of_list in scores]
+    model = FakeModel("known")
+    weights = tta.tune(lists, references, scores, model)
+    values = weights.to_dict()
+    body = {name: values[name] for name in Weights.model_fields}
+    sent = Weights(**json.loads(json.dumps(body))).to_weights()
+    dev = write(tmp_path / "dev.jsonl", lists, scores, references)
+    calls = {
+        "command": lambda: by_command(tmp_path, lists, changed, model, dev_nbest_file=dev),
+        "Python": lambda: by_python(lists, changed, model, weights=weights),
+        "HTTP": lambda: by_http(lists, changed, model, weights=sent),
+    }
+    messages = {door: message_of_fit(call) for door, call in calls.items()}
+    assert set(messages.values()) == {messages["command"]}
+    assert messages["command"][0] is is_error
+    assert "the first pass is" in messages["command"][1]
+    assert not message_of_fit(lambda: by_python(lists, scores, model, weights=sent))[1]
+
+
+def message_of_fit(call):
+    """Whether a call is refused, and why, or the notes on what the weights were tuned on."""
+    try:
+        notes = call()["notes"]
+    except InputError as error:
+        return True, error.rule
+    return False, " ".join(note for note in notes if "weights are tuned on" in note)
