@@ -17,15 +17,18 @@ from tta.data.vocabulary.train import create_vocab
 from tta.errors import InputError
 from tta.names import DATASET, VOCABULARY
 
+MAX_LENGTH = 128  # the default of tta create-tfrecords
 RECORD = "text.json"  # the settings of the data set, and digests of its text
 
 
-def make_dataset(config: TextSettings, vocab_file: str | None, folder: Path) -> None:
+def make_dataset(
+    config: TextSettings, vocab_file: str | None, folder: Path, max_seq_length: int = MAX_LENGTH
+) -> None:
     """Writes the data set of a text into a folder, by `create_vocab` and `create_tfrecords`.
 
     The folder gets `text.json`, `vocab.txt`, the shards and, last, `dataset.json`. A complete data
     set of the same text and settings stays as it is. `vocab_file` is used in place of a new
-    vocabulary.
+    vocabulary. Longer sentences are cut to `max_seq_length` tokens, begin and end included.
 
     Raises:
         InputError: the text cannot be read twice, the data set in the folder was made of other text
@@ -62,6 +65,7 @@ def make_dataset(config: TextSettings, vocab_file: str | None, folder: Path) -> 
             input_file=paths,
             vocab_file=vocab_file,
             output_dir=str(folder),
+            max_seq_length=max_seq_length,
             lower_case=config.lower_case,
             strip_accents=config.strip_accents,
             spoken_fraction=config.spoken_fraction,

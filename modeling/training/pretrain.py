@@ -92,13 +92,15 @@ def _dataset(config: PretrainingConfig) -> str:
     """The folder of the data set, which is made if the run has raw text."""
     if config.input_dir is not None:
         return config.input_dir
-    read_json_object(config.config_file)  # before the text, which takes long
-    from tta.data.corpus.from_text import make_dataset
+    values = read_json_object(config.config_file)  # before the text, which takes long
+    from tta.data.corpus.from_text import MAX_LENGTH, make_dataset
 
+    longest = values.get("max_position_embeddings")
+    longest = min(longest, MAX_LENGTH) if isinstance(longest, int) else MAX_LENGTH
     output_dir = Path(config.output_dir)
     output_dir.mkdir(parents=True, exist_ok=True)
     with locked_folder(output_dir):
-        make_dataset(config, config.vocab_file, output_dir / DATASET_FOLDER)
+        make_dataset(config, config.vocab_file, output_dir / DATASET_FOLDER, max_seq_length=longest)
     return str(output_dir / DATASET_FOLDER)
 
 

@@ -187,7 +187,7 @@ class Trainer:
     def _run(self, bar, until):
         loop = self.loop
         recent, since, tokens = [], time.monotonic(), self.position["tokens"]
-        counts = []
+        counts, first = [], self.step + 1
         for batches in self._batches(until):
             stop = bool(self._stop.signal)
             losses, count, stopping = self._update(batches, self.step, stop)
@@ -196,6 +196,8 @@ class Trainer:
             self.position["step"] += 1
             self.position["batch"] += self.steps.num_replicas
             step = self.step
+            if step == first:
+                bar.set_postfix_str("", refresh=False)  # it is compiled
             if step == 1:
                 self._first_loss = float(losses["loss"])
                 if self.steps.is_chief:
