@@ -7,6 +7,7 @@ import os
 import re
 import runpy
 import sys
+import tempfile
 from pathlib import Path
 
 from setuptools import find_packages, setup
@@ -17,6 +18,7 @@ sys.path.insert(0, str(ROOT))  # a build of pip has it not
 COMMANDS = runpy.run_path(str(ROOT / "tta/commands.py"))["OURS"]
 if (ROOT / "papers").is_dir():
     COMMANDS |= runpy.run_path(str(ROOT / "papers/table.py"))["TABLE"]["command"]
+BUILD = tempfile.TemporaryDirectory()  # modules deleted since an earlier build would stay in build/
 ROOMS = () if (ROOT / "tta/data").is_dir() else ("data", "flags", "modeling", "papers", "scoring")
 IN_ROOMS = [f"tta.{name}" for room in ROOMS for name in find_packages(include=[room, f"{room}.*"])]
 
@@ -85,6 +87,7 @@ setup(
     python_requires=">=3.10,<3.15",
     packages=[*find_packages(include=["tta", "tta.*"]), *IN_ROOMS],
     package_dir={f"tta.{room}": room for room in ROOMS},
+    options={"build": {"build_base": BUILD.name}},
     package_data={
         "tta": ["py.typed", "small/*"],
         "tta.scoring.server": ["templates/*"],

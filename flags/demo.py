@@ -13,8 +13,8 @@ from tta.scoring.scorers.options import OneModel, ScoreOptions
 from tta.scoring.server.config import ServerConfig
 
 
-def main(config: ServerConfig, model: OneModel, options: ScoreOptions) -> None:
-    serve.main(config, model, options)
+def main(model: OneModel, config: ServerConfig, options: ScoreOptions) -> None:
+    serve.main(model, config, options)
 
 
-run = cli.command(main, ServerConfig, OneModel, ScoreOptions)
+run = cli.command(main, OneModel, ServerConfig, ScoreOptions)

@@ -1,7 +1,8 @@
-"""Trains a language model on TFRecord shards.
+"""Trains a language model on raw text, or on a data set of tta create-tfrecords.
 
-Example:
+Examples:
 
+    tta pretrain --input_file=text.txt --config_file=configs/small.json --output_dir=runs/mine
     tta pretrain --input_dir=tfrecords --config_file=configs/small.json --output_dir=runs/mine
 
 SIGTERM and Ctrl-C stop a run after the current step: it saves a checkpoint and exits with status

@@ -13,13 +13,13 @@ from tta.scoring.reranking.config import RerankConfig
 from tta.scoring.scorers.options import RerankOptions, SeveralModels
 
 
-def check(config: RerankConfig, models: SeveralModels, options: RerankOptions) -> None:
+def check(models: SeveralModels, config: RerankConfig, options: RerankOptions) -> None:
     """Raises InputError unless there is one weight per model, and one model for each level."""
     config.with_levels(models.names_or_none)
     split_lm_weights(config.lm_weight, len(models.names_or_none))
 
 
-def main(config: RerankConfig, models: SeveralModels, options: RerankOptions) -> None:
+def main(models: SeveralModels, config: RerankConfig, options: RerankOptions) -> None:
     from tta.scoring.reranking.rerank import rerank_files
 
     report = rerank_files(config, models.names_or_none, **options.for_load())
@@ -28,4 +28,4 @@ def main(config: RerankConfig, models: SeveralModels, options: RerankOptions) ->
     print(report, file=sys.stderr if "-" in outputs else sys.stdout)
 
 
-run = cli.command(main, RerankConfig, SeveralModels, RerankOptions, check=check)
+run = cli.command(main, SeveralModels, RerankConfig, RerankOptions, check=check)

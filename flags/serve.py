@@ -16,7 +16,7 @@ from tta.scoring.scorers.options import OneModel, ScoreOptions
 from tta.scoring.server.config import ServerConfig
 
 
-def main(config: ServerConfig, model: OneModel, options: ScoreOptions) -> None:
+def main(model: OneModel, config: ServerConfig, options: ScoreOptions) -> None:
     try:
         from tta.scoring.server.models import load_models
         from tta.scoring.server.server import Server
@@ -28,4 +28,4 @@ def main(config: ServerConfig, model: OneModel, options: ScoreOptions) -> None:
     Server(load(), config, lambda at: print(f"{at} (Ctrl-C ends)", flush=True), load).run()
 
 
-run = cli.command(main, ServerConfig, OneModel, ScoreOptions)
+run = cli.command(main, OneModel, ServerConfig, ScoreOptions)

@@ -1,12 +1,15 @@
 """The metadata of the package: its license, and requirements that install on each Python."""
 
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import threading
 import zipfile
 from datetime import date
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from importlib.metadata import Distribution
 from pathlib import Path
 
@@ -45,27 +48,83 @@ def test_every_requirement_has_its_license_in_the_table(distribution):
     assert {Requirement(text).name for text in distribution.requires} <= listed
 
 
-def test_a_wheel_is_the_same_twice(tmp_path):
-    built = []
-    for number in (1, 2):
-        source, wheels = tmp_path / f"source{number}", tmp_path / f"wheels{number}"
-        for room in ROOMS:
-            ignore = shutil.ignore_patterns("__pycache__", "*.h5")
-            shutil.copytree(ROOT / room, source / room, symlinks=True, ignore=ignore)
-        for file in ("setup.py", "pyproject.toml", "README.md", "LICENSE"):
-            shutil.copyfile(ROOT / file, source / file)  # with the present time
-        for path in (source / "tta").glob("*.py"):
+def copy_tree(folder):
+    """What a wheel is built from, with the present time."""
+    for room in ROOMS:
+        ignore = shutil.ignore_patterns("__pycache__", "*.h5")
+        shutil.copytree(ROOT / room, folder / room, symlinks=True, ignore=ignore)
+    for file in ("setup.py", "pyproject.toml", "MANIFEST.in", "README.md", "LICENSE"):
+        shutil.copyfile(ROOT / file, folder / file)
+    return folder
+
+
+def build_wheel(source, folder, **environment):
+    """The path of the wheel of a tree."""
+    command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation"]
+    subprocess.run(
+        [*command, "--disable-pip-version-check", "-w", folder, "."],
+        cwd=source,
+        env=os.environ | environment,
+        check=True,
+    )
+    (path,) = folder.glob("*.whl")
+    return path
+
+
+def build_sdist(source, folder):
+    """The tree that an sdist of a tree unpacks to."""
+    script = f"from setuptools import build_meta; build_meta.build_sdist({str(folder)!r})"
+    command = [sys.executable, "-W", "ignore", "-c", script]
+    done = subprocess.run(command, cwd=source, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    (path,) = folder.glob("*.tar.gz")
+    subprocess.run(["tar", "-xzf", path, "-C", folder], check=True)
+    return folder / path.name.removesuffix(".tar.gz")
+
+
+@pytest.mark.slow
+def test_a_wheel_is_the_same_from_a_used_clone_and_from_an_sdist(tmp_path):
+    fresh, used = copy_tree(tmp_path / "fresh"), copy_tree(tmp_path / "used")
+    stale = used / "build/lib/tta/deleted_since.py"
+    stale.parent.mkdir(parents=True)
+    stale.touch()
+    for number, tree in enumerate((fresh, used)):
+        for path in (tree / "tta").glob("*.py"):
             os.utime(path, (10**9 + number, 10**9 + number))
-        command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation"]
-        subprocess.run(
-            [*command, "--disable-pip-version-check", "-w", wheels, "."],
-            cwd=source,
-            env=os.environ | {"SOURCE_DATE_EPOCH": "1700000000"},
-            check=True,
-        )
-        (wheel,) = wheels.glob("*.whl")
-        built.append(wheel.read_bytes())
-    assert built[0] == built[1]
+    trees = {"fresh": fresh, "used": used, "sdist": build_sdist(used, tmp_path)}
+    built = {
+        name: build_wheel(tree, tmp_path / f"wheel_{name}", SOURCE_DATE_EPOCH="1700000000")
+        for name, tree in trees.items()
+    }
+    names = {name: set(zipfile.ZipFile(wheel).namelist()) for name, wheel in built.items()}
+    assert names["used"] - names["fresh"] == names["sdist"] ^ names["fresh"] == set()
+    assert len({wheel.read_bytes() for wheel in built.values()}) == 1
+
+
+def test_the_image_leaves_out_what_git_ignores_and_asks_the_service_for_its_health():
+    ignored, left_out = (
+        {line.strip("/").removeprefix("**/") for line in (ROOT / name).read_text().splitlines()}
+        for name in (".gitignore", ".dockerignore")
+    )
+    assert left_out >= ignored | {".git"}
+    check = re.search(r"HEALTHCHECK .*\\\n +CMD (\[.+\])", (ROOT / "Dockerfile").read_text())
+    assert check
+    paths = []
+
+    class Healthy(BaseHTTPRequestHandler):
+        def do_GET(self):
+            paths.append(self.path)
+            self.send_response(200)
+            self.end_headers()
+
+    with HTTPServer(("127.0.0.1", 0), Healthy) as server:
+        _, *arguments = json.loads(check[1].replace(":8000/", f":{server.server_port}/"))
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        assert subprocess.run([sys.executable, *arguments], check=False).returncode == 0
+        server.shutdown()
+    assert paths == ["/health"]
+    done = subprocess.run([sys.executable, *arguments], capture_output=True, check=False)
+    assert done.returncode == 1
 
 
 def test_the_sdist_has_every_tracked_file_but_the_large_models(distribution):
@@ -115,15 +174,11 @@ def test_a_plain_installation_has_no_tensorflow_and_that_of_tests_has_all(distri
 def clone_without_links(tmp_path_factory):
     """What git makes of the repository on Windows: text files in place of the links."""
     folder = tmp_path_factory.mktemp("clone")
-    for room in ROOMS:
-        ignore = shutil.ignore_patterns("__pycache__", "*.h5")
-        shutil.copytree(ROOT / room, folder / room, symlinks=True, ignore=ignore)
+    copy_tree(folder)
     for link in (path for path in (folder / "tta").iterdir() if path.is_symlink()):
         target = os.readlink(link)
         link.unlink()
         link.write_text(target)
-    for file in ("setup.py", "pyproject.toml", "README.md", "LICENSE"):
-        shutil.copyfile(ROOT / file, folder / file)
     return folder
 
 
@@ -131,15 +186,7 @@ def test_a_clone_without_links_has_every_module_and_a_release_has_addresses(
     clone_without_links, tmp_path
 ):
     address = {"GITHUB_SERVER_URL": "https://github.com", "GITHUB_REPOSITORY": "me/tta-lm"}
-    command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation"]
-    subprocess.run(
-        [*command, "--disable-pip-version-check", "-w", tmp_path, "."],
-        cwd=clone_without_links,
-        env=os.environ | address,
-        check=True,
-    )
-    (path,) = tmp_path.glob("*.whl")
-    wheel = zipfile.ZipFile(path)
+    wheel = zipfile.ZipFile(build_wheel(clone_without_links, tmp_path, **address))
     modules = {name for name in wheel.namelist() if name.endswith(".py")}
     expected = {
         f"tta/{'' if room == 'tta' else room + '/'}{file.relative_to(ROOT / room).as_posix()}"
@@ -176,10 +223,8 @@ def test_the_package_of_models_has_every_model(tmp_path):
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.touch()
     shutil.copyfile(ROOT / "pretrained/pyproject.toml", folder / "pyproject.toml")
-    command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation"]
-    subprocess.run([*command, "-w", tmp_path, "--disable-pip-version-check", folder], check=True)
-    (path,) = tmp_path.glob("*.whl")
-    names = {n for n in zipfile.ZipFile(path).namelist() if n.startswith("tta_models/")}
+    wheel = zipfile.ZipFile(build_wheel(folder, tmp_path))
+    names = {name for name in wheel.namelist() if name.startswith("tta_models/")}
     expected = {f"tta_models/{one.relative_to(ROOT / 'pretrained').as_posix()}" for one in tracked}
     assert names == expected
 

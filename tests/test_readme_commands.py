@@ -136,15 +136,13 @@ def test_the_training_blocks_go_from_text_to_reranked_lists_and_do_the_same_in_p
         "_steps=100 --num_warmup_steps=10 ", "_steps=5 --num_warmup_steps=1 ", block
     )
     assert count == 1
-    assert block.startswith("mkdir -p runs/try\n")
-    Path("runs/try").mkdir(parents=True)
     ended = [
         run_command(f"tta-{name}", *flags) for name, *flags in commands_in(f"```bash\n{block}```\n")
     ]
-    assert [one.returncode for one in ended] == [0, 0, 0, 0]
+    assert [one.returncode for one in ended] == [0, 0]
     assert (clone / "runs/try/model/model.weights.h5").exists()
-    assert "held-out nll" in ended[2].stderr
-    tables = ended[3].stdout.split("examples/asr.test.json:")
+    assert "held-out nll" in ended[0].stderr
+    tables = ended[1].stdout.split("examples/asr.test.json:")
     assert "examples/asr.dev.json: 60 lists" in tables[0]
     assert re.search(r"^reranked +\d", tables[1], re.MULTILINE)
     code = blocks(TUTORIALS["own_model"], "python")[0]

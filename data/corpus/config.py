@@ -1,7 +1,9 @@
 """Settings of the commands that turn raw text into shards of training examples."""
 
 from dataclasses import dataclass
+from typing import Any
 
+from tta.data.vocabulary.config import VocabularyConfig
 from tta.settings import (
     LOWER_CASE,
     NORMALIZATION,
@@ -11,6 +13,7 @@ from tta.settings import (
     STRIP_ACCENTS,
     TOKENIZER,
     Config,
+    fields,
     setting,
 )
 
@@ -66,3 +69,34 @@ class LocalCorpusConfig(CorpusConfig):
     num_workers: int | None = setting(
         None, "Threads; the result does not change. Default: 1 per core.", 1
     )
+
+
+_SETTINGS = {
+    field.name: field.setting for kind in (VocabularyConfig, CorpusConfig) for field in fields(kind)
+}
+OF_TEXT = "Training on raw text"  # a group of flags
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextSettings(Config):
+    """Raw text that a training turns into a vocabulary and a data set, see `make_dataset`."""
+
+    input_file: list[str] | None = setting(
+        None,
+        "In place of --input_dir: raw text in UTF-8, one sentence per line, as comma-separated "
+        "paths, folders or globs. The run makes a vocabulary and a data set of it, in the folder "
+        "tfrecords of --output_dir. Repeated commands use these; other text is refused.",
+        group=OF_TEXT,
+    )
+    vocab_size: int | None = setting(
+        None, "Number of word pieces, special tokens included. Default: 30,000.", 6
+    )
+    lower_case: bool | None = setting(None, _SETTINGS["lower_case"])
+    strip_accents: bool | None = setting(None, _SETTINGS["strip_accents"])
+    spoken_fraction: float = setting(0.0, _SETTINGS["spoken_fraction"])
+    heldout_fraction: float = setting(0.01, _SETTINGS["heldout_fraction"])
+
+    def of_dataset(self) -> dict[str, Any]:
+        """{setting: its value} of those that the data set depends on, besides the text."""
+        names = [field.name for field in fields(TextSettings)]
+        return {name: getattr(self, name) for name in names if name != "input_file"}

@@ -170,6 +170,8 @@ def column_cells(lines: Iterable[str], path: Path | str, column: str) -> Iterato
         if names.count(column) != 1:
             how = "several columns are" if column in names else "no column is"
             rule = f"{how} named {column!r}; the first row has {_shown(names)}"
+            if len(names) == 1 and ";" in names[0]:
+                rule += "; semicolons separate no columns, commas or tabs do"
             raise InputError(rule, path, line or None)
         place = names.index(column)
     else:

@@ -6,6 +6,7 @@ Each part of a training run takes the settings that it uses. `PretrainingConfig`
 from dataclasses import dataclass
 
 from tta.choices import PRECISIONS
+from tta.data.corpus.config import TextSettings
 from tta.errors import InputError
 from tta.modeling.config.training import INIT_CHECKPOINT, LossSettings, ModelFlags, Steps
 from tta.modeling.objectives import OBJECTIVE
@@ -31,8 +32,14 @@ CHECKPOINTS = "Checkpoints and evaluation"  # a group of flags
 class RunFiles(Config):
     """What a model learns from, what it learns, and where it is written."""
 
-    input_dir: str = setting(..., "Data set that tta create-tfrecords wrote.", group=FILES)
-    vocab_file: str | None = setting(None, "Vocabulary. Default: vocab.txt in --input_dir.")
+    input_dir: str | None = setting(
+        None,
+        "Data set that tta create-tfrecords wrote. Default: the run makes one of --input_file.",
+        group=FILES,
+    )
+    vocab_file: str | None = setting(
+        None, "Vocabulary. Default: vocab.txt in --input_dir, or one made of --input_file."
+    )
     config_file: str = setting(
         ..., "The model's config.json. Without vocab_size, it takes the vocabulary's size."
     )
@@ -154,7 +161,7 @@ class TrainingSettings(LoopSettings, HardwareSettings, LossSettings, OptimizerSe
 
 
 @dataclass(frozen=True, kw_only=True)
-class PretrainingConfig(TrainingSettings, ModelFlags, RunFiles):
+class PretrainingConfig(TrainingSettings, ModelFlags, RunFiles, TextSettings):
     """What a model is trained on, how long, by which objective and optimizer."""
 
     weights_dtype: str = setting(
@@ -166,5 +173,14 @@ class PretrainingConfig(TrainingSettings, ModelFlags, RunFiles):
 
     def __post_init__(self):
         super().__post_init__()
+        if (self.input_dir is None) == (self.input_file is None):
+            raise InputError("set input_dir, a data set, or input_file, raw text")
+        if self.input_dir is not None:
+            self.refuse(self.of_dataset(), "input_dir")
+        elif self.distribution_strategy == "multi_worker_mirrored":
+            raise InputError(
+                "multi_worker_mirrored needs input_dir: tta create-tfrecords makes one data set "
+                "for all machines"
+            )
         if self.kl_threshold and "vae" not in self.objective:
             raise InputError(f"kl_threshold is for vae and full_vae, not {self.objective}")

@@ -25,7 +25,8 @@ from tta.modeling.training.cluster import is_chief
 from tta.modeling.training.config import PretrainingConfig
 from tta.names import CONFIG, POOLING
 
-_FOLDERS = {"output_dir", "input_dir", "vocab_file", "vectors"}
+_FOLDERS = {"output_dir", "input_dir", "input_file", "vocab_file", "vectors"}
+DATASET_FOLDER = "tfrecords"  # in the folder of a run on raw text
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,9 @@ class PretrainingResult:
 def pretrain(config: PretrainingConfig) -> PretrainingResult:
     """Trains a model, or resumes an interrupted run in `config.output_dir`.
 
+    With `config.input_file`, raw text, the data set is first made in `tfrecords/` of that folder,
+    by `create_vocab` and `create_tfrecords`; a run that resumes has it already.
+
     On SIGTERM it saves and returns after the current step; on Ctrl-C it saves and raises
     KeyboardInterrupt. A finished run writes its model, also if its last evaluation fails.
     TensorFlow's and Keras's random seeds are set to `config.seed`.
@@ -60,7 +64,7 @@ def pretrain(config: PretrainingConfig) -> PretrainingResult:
             worker is lost.
         OSError: the disk is full.
     """
-    data = TrainingData.open(config.input_dir, config.vocab_file, config.vectors)
+    data = TrainingData.open(_dataset(config), config.vocab_file, config.vectors)
     model_config, config = resolve(config, data)
     from tta.modeling.training.steps import backend  # imports Keras
 
@@ -82,6 +86,22 @@ def pretrain(config: PretrainingConfig) -> PretrainingResult:
         except DamagedDataError:
             batches.check()  # names the shard
             raise
+
+
+def _dataset(config: PretrainingConfig) -> str:
+    """The folder of the data set, which is made if the run has raw text."""
+    if config.input_dir is not None:
+        return config.input_dir
+    values = read_json_object(config.config_file)  # before the text, which takes long
+    from tta.data.corpus.from_text import MAX_LENGTH, make_dataset
+
+    longest = values.get("max_position_embeddings")
+    longest = min(longest, MAX_LENGTH) if isinstance(longest, int) else MAX_LENGTH
+    output_dir = Path(config.output_dir)
+    output_dir.mkdir(parents=True, exist_ok=True)
+    with locked_folder(output_dir):
+        make_dataset(config, config.vocab_file, output_dir / DATASET_FOLDER, max_seq_length=longest)
+    return str(output_dir / DATASET_FOLDER)
 
 
 def _train(config, model_config, data, batches, chief):

@@ -21,6 +21,7 @@ RUN_FILE = "run.json"
 # Settings that may change when a run resumes: intervals, paths (not that of the text, although the
 # text is compared, too), and the number of steps. The learning rate falls to 0 at the new last one.
 FREE_TO_CHANGE = {
+    "input_file",
     "num_train_steps",
     "num_decay_steps",
     "output_dir",
@@ -39,6 +40,7 @@ FREE_TO_CHANGE = {
 # Settings that may differ between the workers of a run: paths of files whose contents are compared.
 FREE_TO_DIFFER = {
     "input_dir",
+    "input_file",
     "output_dir",
     "config_file",
     "vocab_file",

@@ -22,7 +22,7 @@ from tta.modeling.objectives.base import Objective
 from tta.modeling.training import run_record
 from tta.modeling.training.checkpoints import Checkpoints
 from tta.modeling.training.config import LoopSettings
-from tta.modeling.training.evaluation import COMMON_COMPONENT, Evaluation, Evaluator
+from tta.modeling.training.evaluation import COMMON_COMPONENT, MOST_COMMON, Evaluation, Evaluator
 from tta.modeling.training.event_log import EventLog
 from tta.modeling.training.steps import connect
 from tta.modeling.training.steps.base import Steps
@@ -135,8 +135,8 @@ class Trainer:
         Raises:
             KeyboardInterrupt: the run was stopped by Ctrl-C.
             InputError: a loss is not finite, a shard is damaged, a worker is lost, there is no
-                batch for each replica, or the model of the last step is worse than chance. The last
-                good checkpoint is kept.
+                batch for each replica, or the model of the last step is worse than chance or has
+                outputs that hardly depend on the text. The last good checkpoint is kept.
             OSError: a checkpoint or log cannot be written. The last checkpoint is kept.
         """
         until = self.loop.num_train_steps if until is None else until
@@ -157,11 +157,14 @@ class Trainer:
             mininterval=1.0,
             delay=0.0,
         )
+        if start < until:
+            bar.set_postfix_str("compiling the first step, which may take a minute")
         with self._stop.watched(), bar:
             self._run(bar, until)
             done = self.step >= until
             if done:
                 self._try_to_evaluate(bar, self.step)
+                self._check_outputs_differ()
         if not done:
             how = "to resume" if self.is_resumable else "to begin anew"
             print(
@@ -184,7 +187,7 @@ class Trainer:
     def _run(self, bar, until):
         loop = self.loop
         recent, since, tokens = [], time.monotonic(), self.position["tokens"]
-        counts = []
+        counts, first = [], self.step + 1
         for batches in self._batches(until):
             stop = bool(self._stop.signal)
             losses, count, stopping = self._update(batches, self.step, stop)
@@ -193,6 +196,8 @@ class Trainer:
             self.position["step"] += 1
             self.position["batch"] += self.steps.num_replicas
             step = self.step
+            if step == first:
+                bar.set_postfix_str("", refresh=False)  # it is compiled
             if step == 1:
                 self._first_loss = float(losses["loss"])
                 if self.steps.is_chief:
@@ -272,6 +277,17 @@ class Trainer:
                 "--num_warmup_steps"
             )
 
+    def _check_outputs_differ(self):
+        # Standardized, outputs that are equal up to rounding would be noise.
+        values = self.last_evaluation.values if self.last_evaluation else {}
+        share = values.get(COMMON_COMPONENT, 0.0)
+        if self.is_resumable and share > MOST_COMMON:
+            raise InputError(
+                f"the training failed: the common component of the outputs is {share:.3%}, so they "
+                "hardly depend on the text. Start anew with a lower --learning_rate or a longer "
+                "--num_warmup_steps"
+            )
+
     def _diverged(self, what):
         if not self.is_resumable:
             raise InputError(
@@ -311,4 +327,7 @@ class Trainer:
         self._log_file.write({f"heldout/{name}": v for name, v in result.values.items()}, step)
         bar.write(f"step {step}: held-out {result}", file=bar.fp)
         if (share := result.values.get(COMMON_COMPONENT)) is not None:
-            bar.write(f"step {step}: common component of the outputs {share:.2%}", file=bar.fp)
+            line = f"step {step}: common component of the outputs {share:.2%}"
+            if share > MOST_COMMON:
+                line += ": they hardly depend on the text, and a run that ends so fails"
+            bar.write(line, file=bar.fp)

@@ -89,9 +89,10 @@ def pick_notes(scored: ScoredProblem, chosen: ChosenWeights) -> Iterator[Note]:
     if chosen.weights.bonus_is_guessed:
         spared = num_changed(replace(chosen.weights, bonus_is_guessed=False))
         if spared:
+            number = "1 list" if spared == 1 else f"{spared:,} lists"
             text = (
-                f"the guessed length_bonus was left out of {spared:,} lists, where both scores "
-                "prefer another hypothesis"
+                f"the guessed length_bonus was left out of {number}, where both scores prefer "
+                "another hypothesis"
             )
             yield Note(NoteKind.PICKS, text, is_warning=False)
     text = (

@@ -236,6 +236,13 @@ FAILURES = [
     (b"a\tb\n", ["--column=0"], "in:1: no column 0: the first row has 2", False),
     (b"a,b\n", ["--column=" + "9" * 5000], "in:1: no column 99", False),
     (b"a," * 9999, ["--column=c"], "in:1: no column is named 'c'; the first row has 'a'", False),
+    (
+        b"c;d\n1;2\n",
+        ["--column=c"],
+        "in:1: no column is named 'c'; the first row has 'c;d'; "
+        "semicolons separate no columns, commas or tabs do",
+        False,
+    ),
     (b"a,b\n\n1,nan\n", ["--column=b"], "in:3: the model's score is nan", True),
     (b"a\n", ["--output_file=in"], "in: exists; pass --overwrite to replace it", False),
     (b"a\n", ["--output_file=no/out"], "no/out: no such folder: ", False),

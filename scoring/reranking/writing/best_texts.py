@@ -51,6 +51,8 @@ def write_best(stream: TextIO, path: str, format: str, decision: Decision) -> No
     rows = [
         _row(nbest_list, first, format) for nbest_list, first in zip(nbest, firsts, strict=True)
     ]
+    if not is_json:  # a table has no cells of JSON, such as all hypotheses of a list
+        rows = [{k: v for k, v in row.items() if not isinstance(v, list | dict)} for row in rows]
     names = dict.fromkeys(key for row in rows for key in row)
     name = "best" + "_" * sum(key.strip("_") == "best" for key in names)
     write = row_writer(stream, path)

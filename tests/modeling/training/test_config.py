@@ -44,6 +44,25 @@ def test_a_threshold_of_the_kl_needs_a_variational_objective(objective):
     assert PretrainingConfig(**files, objective="full_vae", kl_threshold=0.5).kl_threshold == 0.5
 
 
+@pytest.mark.parametrize(
+    ("changes", "rule"),
+    [
+        ({}, "^set input_dir, a data set, or input_file, raw text$"),
+        ({"input_dir": "a", "input_file": ["b"]}, "^set input_dir, a data set, or input_file"),
+        ({"input_dir": "a", "vocab_size": 9}, "vocab_size has no meaning with input_dir"),
+        (
+            {"input_file": ["a"], "distribution_strategy": "multi_worker_mirrored"},
+            "multi_worker_mirrored needs input_dir: tta create-tfrecords makes one data set",
+        ),
+    ],
+)
+def test_a_run_has_a_data_set_or_raw_text(changes, rule):
+    files = {"config_file": "b", "output_dir": "c"}
+    assert PretrainingConfig(**files, input_file=["a"], vocab_size=9).input_dir is None
+    with pytest.raises(InputError, match=rule):
+        PretrainingConfig(**files, **changes)
+
+
 def test_a_batch_is_counted_in_sentences_or_in_tokens():
     files = {"input_dir": "a", "config_file": "b", "output_dir": "c"}
     assert PretrainingConfig(**files, train_batch_size=64).train_batch_size == 64

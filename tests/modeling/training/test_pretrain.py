@@ -17,6 +17,7 @@ from tta.modeling.formats.model_directory import load_model
 from tta.modeling.formats.onnx.light import LightFile
 from tta.modeling.objectives import OBJECTIVES
 from tta.modeling.objectives.language_model import LanguageAutoencoding
+from tta.modeling.training import evaluation
 from tta.modeling.training.pretrain import pretrain
 from tta.modeling.training.trainer import Trainer
 
@@ -146,6 +147,48 @@ def test_a_diverged_training_has_no_model(tmp_path):
     ):
         pretrain(config)
     assert not (tmp_path / "out" / "model.weights.h5").exists()
+
+
+@without_graphs()
+def test_a_run_whose_outputs_hardly_depend_on_the_text_has_no_model(tmp_path, monkeypatch, capfd):
+    """similarity-small is at 99.95 %; outputs that are equal up to rounding cannot be scaled."""
+    write_dataset(tmp_path / "data", sentences_of(FEW_SHAPES), sentences_of({6: 9}, seed=1))
+    for share, fails in ((0.99995, True), (0.9996, False)):
+        monkeypatch.setattr(evaluation, "common_component", lambda *_, share=share: share)
+        config = tiny_run(tmp_path)
+        if fails:
+            rule = r"failed: the common component of the outputs is 99\.995%, so they hardly depend"
+            for _ in range(2):  # it resumes at its end
+                with pytest.raises(InputError, match=rule):
+                    pretrain(config)
+        else:
+            assert pretrain(config).finished
+        noted = "and a run that ends so fails" in capfd.readouterr().err
+        assert ((tmp_path / "out/model.weights.h5").exists(), noted) == (not fails, fails)
+
+
+@without_graphs()
+def test_a_run_on_raw_text_makes_its_data_once(tmp_path, capfd):
+    text = tmp_path / "text"
+    text.write_text("".join(f"{a} {b}\n" for a in "abcd" for b in "efghij"))
+    of_text = {"input_dir": None, "input_file": [str(text)], "heldout_fraction": 0.1}
+    assert pretrain(tiny_run(tmp_path, **of_text)).finished
+    card = (tmp_path / "out/README.md").read_text()
+    assert "- text\n" in card
+    assert "input_file" not in card
+    made = tmp_path / "out/tfrecords/dataset.json"
+    before = made.stat().st_mtime_ns
+    err = capfd.readouterr().err
+    assert "pieces\n" in err
+    assert "compiling the first step" in err
+    assert pretrain(tiny_run(tmp_path, **of_text, num_train_steps=3)).step == 3
+    assert made.stat().st_mtime_ns == before
+    assert "pieces\n" not in capfd.readouterr().err
+    text.write_text("other\n")
+    with pytest.raises(
+        InputError, match=r"text\.json: this run began with other text than \S+text"
+    ):
+        pretrain(tiny_run(tmp_path, **of_text, num_train_steps=4))
 
 
 @without_graphs()
