@@ -48,10 +48,9 @@ quarter to a third of the parameters, except cloze base, which has as many, and 
 - Exact scores are log-probabilities; learned scores omit the sum over the vocabulary.
 - Unmasked: each token is predicted from the whole sentence, itself included, in one pass.
 - The n-gram model is a 5-gram of the same text (`benchmarks/paper/train_ngram.py`).
-- `--limit` measures a sample of each file. A note stands below the first table that it is about.
+- `--limit` measures a sample of each file.
 - GloVe: vectors of 50 numbers; the paper's are those of the STS site.
-- Only in results.json: memory; rows in bfloat16, of two models, "token/whitened",
-  "uniLM, eos" and
+- Only in results.json: memory; rows in bfloat16, of two models, "token/whitened" and
   "not standardized"; LibriSpeech's lists and uniSANLM
   ([record](experiments/reranking.md#rows-that-say-little)).
 """
