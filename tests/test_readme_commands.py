@@ -19,7 +19,8 @@ ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 TUTORIALS = {path.stem: path.read_text("utf-8") for path in ROOT.glob("docs/tutorials/*.md")}
 PAGES = {"README": README} | TUTORIALS
-PAGES["reranking_files"] = (ROOT / "docs/reranking_files.md").read_text(encoding="utf-8")
+for name in ("adaptation", "reranking_files"):
+    PAGES[name] = (ROOT / f"docs/{name}.md").read_text(encoding="utf-8")
 
 
 def blocks(text, language):

@@ -34,9 +34,9 @@ TABLES = {  # each with the module that measures it
 
 INTRODUCTION = """# Results
 
-The tables of [the paper](https://aclanthology.org/2020.acl-main.76/), with the results measured
-here beside the paper's columns. `benchmarks/paper/run_all.sh` measures all but figure 6, which
-needs a GPU, and writes this page; the command above a table measures that table.
+The tables of [the paper](https://aclanthology.org/2020.acl-main.76/), with our results beside the
+paper's. `benchmarks/paper/run_all.sh` measures all but figure 6, which needs a GPU, and writes this
+page; the command above a table measures that table.
 [results.json](results.json) adds signatures, trainings, Spearman's rho, and the differences between
 rows with their 95 % intervals.
 
@@ -44,14 +44,12 @@ The paper's models have 3 layers of size 512 and saw 64 million sentences or mor
 quarter to a third of the parameters, except cloze base, which has as many, and all saw less text:
 495 M tokens, cloze base 825 M. So compare rows, not columns.
 
-- `-`: there is no such number.
 - Exact scores are log-probabilities; learned scores omit the sum over the vocabulary.
 - Unmasked: each token is predicted from the whole sentence, itself included, in one pass.
 - The n-gram model is a 5-gram of the same text (`benchmarks/paper/train_ngram.py`).
-- `--limit` measures a sample of each file. A note stands below the first table that it is about.
+- `--limit` measures a sample of each file.
 - GloVe: vectors of 50 numbers; the paper's are those of the STS site.
-- Only in results.json: memory; rows in bfloat16, of two models, "token/whitened",
-  "uniLM, eos" and
+- Only in results.json: memory; rows in bfloat16, of two models, "token/whitened" and
   "not standardized"; LibriSpeech's lists and uniSANLM
   ([record](experiments/reranking.md#rows-that-say-little)).
 """
