@@ -204,8 +204,12 @@ def _measure_curve(outputs: Mapping[str, Any], outcome: Outcome) -> WeightCurve 
 
 
 def score_rows(decision: Decision, names: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Yields the scores of every hypothesis, list by list, best first; `names` are the models'."""
-    models = decision.lists.models
+    """Yields the scores of every hypothesis, list by list, best first; `names` are the models'.
+
+    `terms` has what each column adds to `combined`, by the column's name; fields of a field have
+    its name and a dot before their own.
+    """
+    models, terms = decision.lists.models, decision.terms(names)
     for i, nbest_list in enumerate(decision.lists.nbest):
         for j in decision.ranking(i):
             row = {
@@ -223,11 +227,13 @@ def score_rows(decision: Decision, names: Sequence[str]) -> Iterator[dict[str, A
                 first = rescored.first.reduced[rescored.weights.reduction]
                 row["estimated"] = not rescored.scored[i, j]
                 row["first_lm_score"] = float(first[i, j])
+            row["num_words"] = int(decision.lists.num_words[i, j])
             features = decision.weights.features
             if features:
                 row["features"] = {
                     name: float(decision.lists.feature(name)[i, j]) for name in features
                 }
+            row["terms"] = {name: float(values[i, j]) for name, values in terms.items()}
             row["combined"] = float(decision.combined[i, j])
             if decision.expected_losses is not None:
                 row["posterior"] = float(decision.posteriors[i, j])

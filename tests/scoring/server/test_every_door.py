@@ -82,6 +82,9 @@ def by_command(tmp_path, lists, scores, model, weights=None, phrases=None, **val
             [(row["text"], row["combined"]) for row in scored if row["id"] == str(i)]
             for i in range(len(lists))
         ],
+        "terms": [
+            [row["terms"] for row in scored if row["id"] == str(i)] for i in range(len(lists))
+        ],
         "words": [row["words"] for row in words],
         "notes": [
             note.removeprefix(prefix).replace(prefix[:-2], "the lists")
@@ -105,6 +108,10 @@ def by_python(lists, scores, model, **arguments):
     words = reranked.confidence()
     return {
         "orders": [list(zip(one.texts, one.scores, strict=True)) for one in reranked.lists],
+        "terms": [
+            [{name: values[j] for name, values in one.terms.items()} for j in range(len(one.texts))]
+            for one in reranked.lists
+        ],
         "words": [[word.to_dict() for word in of_list] for of_list in words.words],
         "notes": list(map(str, words.notes)),
     }
@@ -120,6 +127,7 @@ def by_http(lists, scores, model, **arguments):
         "orders": [
             [(row["text"], row["score"]) for row in one["hypotheses"]] for one in answer["lists"]
         ],
+        "terms": [[row["terms"] for row in one["hypotheses"]] for one in answer["lists"]],
         "words": [one["words"] for one in answer["lists"]],
         "notes": answer["notes"],
     }
@@ -144,6 +152,29 @@ ADVICE = {  # what the command says of scores, and what Python and HTTP say
 }
 
 
+def check_terms(orders, terms, expected):
+    """The terms of each hypothesis sum to its combined score, and are those of the command."""
+    for order, terms_of_list, expected_of_list in zip(orders, terms, expected, strict=True):
+        for (_, combined), of_text, expected_of_text in zip(
+            order, terms_of_list, expected_of_list, strict=True
+        ):
+            assert sum(of_text.values()) == pytest.approx(combined, rel=1e-9)
+            assert of_text == pytest.approx(expected_of_text, rel=1e-6)
+
+
+def test_a_guessed_bonus_that_a_list_leaves_out_is_no_term_of_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(tta, "load", lambda lm=None, **options: lm)
+    lists, scores = [*MIXED, LONGER], [*SCORES, LONGER_SCORES]
+    command = by_command(tmp_path, lists, scores, FakeModel("known"))
+    *_, pays = [
+        {row["num_words"] != 0 for row in of_list if row is not None}
+        for of_list in command["terms"]
+    ]
+    assert pays == {False}
+    for door in command, by_python(lists, scores, FakeModel("known")):
+        check_terms(door["orders"], door["terms"], command["terms"])
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_every_door_gives_the_same_answer(tmp_path, monkeypatch, name):
     lists, scores, model, arguments = CASES[name]
@@ -162,6 +193,8 @@ def test_every_door_gives_the_same_answer(tmp_path, monkeypatch, name):
             assert texts == [text for text, _ in expected]
             assert [s for _, s in order] == pytest.approx([s for _, s in expected], rel=1e-6)
         assert door["words"] == [list(map(rounded, words)) for words in command["words"]]
+    for door in command, python, http:
+        check_terms(door["orders"], door["terms"], command["terms"])
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
