@@ -32,6 +32,9 @@ CASES = {  # what differs: lists, scores, model, arguments of all doors
     "guessed": (MIXED, SCORES, FakeModel("known"), {}),
     "weights": (MIXED, SCORES, FakeModel("known"), {"weights": WEIGHTS}),
     "the decision max": (MIXED, SCORES, FakeModel("known"), {"weights": tta.RerankWeights(0.4)}),
+    "a bonus that a list leaves out": (
+        [*MIXED, ["no", "no a"]], [*SCORES, [-6.0, -6.01]], FakeModel("length"), {}
+    ),
     "no scores": (MIXED, None, FakeModel("known"), {}),
     "scores like costs": (MIXED, [sorted(s) for s in SCORES], FakeModel("known"), {}),
     "odd lists": (ODD, ODD_SCORES, FakeModel("known"), {}),
@@ -162,17 +165,12 @@ def check_terms(orders, terms, expected):
             assert of_text == pytest.approx(expected_of_text, rel=1e-6)
 
 
-def test_a_guessed_bonus_that_a_list_leaves_out_is_no_term_of_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(tta, "load", lambda lm=None, **options: lm)
-    lists, scores = [*MIXED, LONGER], [*SCORES, LONGER_SCORES]
-    command = by_command(tmp_path, lists, scores, FakeModel("known"))
-    *_, pays = [
-        {row["num_words"] != 0 for row in of_list if row is not None}
-        for of_list in command["terms"]
-    ]
-    assert pays == {False}
-    for door in command, by_python(lists, scores, FakeModel("known")):
-        check_terms(door["orders"], door["terms"], command["terms"])
+def test_a_guessed_bonus_that_a_list_leaves_out_adds_0_to_its_scores():
+    lists, scores, model, _ = CASES["a bonus that a list leaves out"]
+    *others, left_out = tta.rerank(lists, scores, model)
+    assert left_out.weights.length_bonus > 0
+    assert left_out.terms["num_words"] == [0.0, 0.0]
+    assert all(min(reranked.terms["num_words"]) > 0 for reranked in others)
 
 
 @pytest.mark.parametrize("name", CASES)
