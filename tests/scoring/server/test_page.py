@@ -70,7 +70,7 @@ def test_the_ranking_follows_the_weight(page):
     expect(lines(page)).to_have_text(["2", "1"])
     assert page.locator("#lm_weight + output").inner_text() == "1.00"
     cells = page.locator("#list tr.pick td").all_inner_texts()
-    terms = ["0.00\n-1.50", "-3.00\n-3.00", "0.00\n3", "0.00\n-1.50"]
+    terms = ["0.00\n-1.50", "-3.00\n-3.00", "0.00\n3", "0.00\n-0.50"]
     assert cells == ["2", "the cat sat", *terms, "-3.00", "", ""]
     page.uncheck("#max")
     expect(page.locator("#list tr.pick td").last).to_have_text(re.compile(r"0\.\d\d"))
