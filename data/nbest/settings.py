@@ -29,6 +29,14 @@ COSTS = Setting(
     "graph costs: their sum is the first pass, and each is a feature, score_1, score_2 ...",
     repeated=True,
 )
+SCORE_FIELD = Setting(
+    "In JSON, the field of a hypothesis with its first-pass score, such as avg_logprob. Default: a "
+    "name of docs/nbest.md."
+)
+TEXT_FIELD = Setting(
+    "In JSON, the field of a hypothesis with its text, such as sentence_1; or a path to it, such "
+    "as segments[].text, whose texts are joined. Default: a name of docs/nbest.md."
+)
 PARTIAL_REFERENCES = Setting(
     "Measure the lists that have a reference, and leave the others out. Default: all have one, or "
     "none."

@@ -13,7 +13,9 @@ from tta.data.nbest.settings import (
     KEEP_NON_WORDS,
     PARTIAL_REFERENCES,
     REFERENCES,
+    SCORE_FIELD,
     SCORES,
+    TEXT_FIELD,
 )
 from tta.errors import InputError
 from tta.scoring.combining.weights import (
@@ -113,6 +115,8 @@ class RerankConfig(RescoreConfig):
     )
     beam_size: int | None = setting(None, BEAM_SIZE)
     scores: str | None = setting(None, SCORES)
+    score_field: str | None = setting(None, SCORE_FIELD)
+    text_field: str | None = setting(None, TEXT_FIELD)
     keep_non_words: bool = setting(False, KEEP_NON_WORDS)
     rank_scores: bool = setting(
         True,

@@ -90,6 +90,8 @@ def _read_file(
         scores=config.scores,
         keep_non_words=keeps_non_words(config),
         partial_references=config.partial_references,
+        score_field=config.score_field,
+        text_field=config.text_field,
     )
     return ListsRead(file, str(shown_path(path)))
 

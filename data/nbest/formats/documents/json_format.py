@@ -107,6 +107,7 @@ class JsonFormat(Format):
     """
 
     has_long_lines = True
+    takes = ("fields",)
 
     def __init__(self, name: str, tool: Tool | None = None):
         super().__init__(name)
@@ -255,6 +256,8 @@ class JsonFormat(Format):
         score_names = tuple(
             name for name in score_names if not (confidences_are_shares and name == "confidence")
         )
+        if self.fields.score is not None:
+            score_names = (self.fields.score,)
         if not rows:
             entry = "" if text_name == layout.array else {}
             score_name = score_key({}, score_names)
@@ -262,8 +265,11 @@ class JsonFormat(Format):
         hypotheses = []
         for index, (row, entry) in enumerate(zip(rows, entries, strict=False)):
             try:
-                kind = kind_of(expect(row, dict, "a hypothesis"))
-                key = text_name or text_key(row, kind)
+                expect(row, dict, "a hypothesis")
+                if self.fields:
+                    row = self.fields.put_into(row)
+                kind = kind_of(row)
+                key = self.fields.text or text_name or text_key(row, kind)
                 names = score_fields(kind, score_names, key)
                 score, features = read_scores(row, names, collector)
             except InputError as error:
