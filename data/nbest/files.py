@@ -49,7 +49,7 @@ class NBestFile:
 
 
 def read_nbest(
-    path: Path | str,
+    path: Path | str | Sequence[Path | str],
     format: str | None = None,
     reference_file: Path | str | Sequence[str] | None = None,
     score_file: Path | str | Sequence[str] | None = None,
@@ -67,8 +67,9 @@ def read_nbest(
     (`tta.data.text.spelling`), and `write_nbest` writes them as they were.
 
     Args:
-        path: the file, `-` for standard input, plain or compressed; or the folder of a format
-            that is a folder, or of files in a format that reads such folders.
+        path: the file, `-` for standard input, plain or compressed; several files or globs of one
+            format, one after another; or the folder of a format that is a folder, or of files in a
+            format that reads such folders.
         format: a key of `FORMATS`; None detects it from the content.
         reference_file: references that replace those of the file; see
             `tta.data.nbest.references.files.read_references`. Several files give each list several;

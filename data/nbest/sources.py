@@ -4,7 +4,7 @@ import contextlib
 import itertools
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,7 @@ _PACKED = (".gz", ".bz2", ".xz")
 
 
 def iter_lists(
-    path: Path | str,
+    path: Path | str | Sequence[Path | str],
     format: str | None,
     score_file: Path | str | Sequence[str] | None,
     beam_size: int | None,
@@ -51,20 +51,22 @@ def iter_lists(
     collector = ListCollector(partial_references)
     options = {"score_file": score_file, "beam_size": beam_size, "fields": fields}
     with located(path=shown_path(path)):
-        is_folder = str(path) != STANDARD_STREAM and os.path.isdir(path)
-        if is_folder and not is_parquet(str(path)):
-            yield from _read_folder(Path(path), format, options, collector)
+        if (folder := _folder_of(path)) is not None:
+            yield from _read_folder(folder, format, options, collector)
             return
         if format and load_format(format).is_folder:
             raise InputError(f"{format} lists are {load_format(format).layout}, not a file")
         joined = JoinedLines(path, MAX_DOCUMENT_BYTES)
         lines = iter(joined)
         head = read_head(lines)
-        stem = "" if str(path) == STANDARD_STREAM else _stem(str(path))
+        first = str(joined.paths[0])
+        stem = "" if first == STANDARD_STREAM else _stem(first)
         source = Source(head, stem=stem, **options)
         chosen = choose_format(format, source)
         with joined.naming_files(), _read_as(chosen, format):
-            if chosen.is_streamed:
+            if len(joined.paths) > 1 and chosen.reads_folders and not chosen.is_streamed:
+                yield from _read_files(map(Path, joined.paths), chosen, options, collector)
+            elif chosen.is_streamed:
                 for number, line in enumerate(itertools.chain(head, lines), 1):
                     if line.strip(" "):
                         chosen.read_row(number, line, collector)
@@ -97,14 +99,38 @@ def _read_folder(folder, format, options, collector) -> Iterator[tuple[Format, N
             yield from ((chosen, nbest) for nbest in collector.take())
             _check_any(collector, "folder")
         return
-    for file in _files(folder):
-        with located(path=file), _read_as(chosen, format):
+    with _read_as(chosen, format):
+        yield from _read_files(_files(folder), chosen, options, collector)
+        _check_any(collector, "folder")
+
+
+def _folder_of(path: Path | str | Sequence[Path | str]) -> Path | None:
+    """The folder that the path names; None if it names files. Raises InputError for a mixture."""
+    paths = [path] if isinstance(path, (str, Path)) else path
+    for one in paths:
+        if str(one) == STANDARD_STREAM and len(paths) > 1:
+            raise InputError("standard input is read alone, not with other files", shown_path(one))
+        if os.path.isdir(one) and not is_parquet(str(one)):
+            if len(paths) > 1:
+                raise InputError("a folder is read alone, not with other files", one)
+            return Path(one)
+    return None
+
+
+def _read_files(
+    files: Iterable[Path], chosen: Format, options: Mapping[str, Any], collector: ListCollector
+) -> Iterator[tuple[Format, NBestList]]:
+    """Yields the format and a list, for each list of files that are written back as a folder."""
+    names: set[str] = set()
+    for file in files:
+        with located(path=file):
+            if file.name in names:
+                raise InputError(f"two files are called {file.name}: read their folders apart")
+            names.add(file.name)
             lines = list(iter_lines(file, max_bytes=MAX_DOCUMENT_BYTES))
             _read_whole(chosen, Source(lines, stem=_stem(file.name), **options), collector)
-            for nbest in collector.take():
-                yield chosen, replace(nbest, extra={**(nbest.extra or {}), "file": file.name})
-    with _read_as(chosen, format):
-        _check_any(collector, "folder")
+        for nbest in collector.take():
+            yield chosen, replace(nbest, extra={**(nbest.extra or {}), "file": file.name})
 
 
 def _explain(file, options):

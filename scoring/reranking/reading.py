@@ -77,7 +77,7 @@ def read_files(config: RerankConfig) -> RerankInput:
 
 def _read_file(
     config: RerankConfig,
-    path: str,
+    path: Sequence[str] | str,
     reference_file: Sequence[str] | str | None,
     score_file: Sequence[str] | str | None,
 ) -> ListsRead:

@@ -135,6 +135,11 @@ class CsvFormat(NamedRowsFormat):
                 raise InputError(f"two columns are called {name}", line=first)
         for line, text in source.rows[1:]:
             cells = split_row(text, self.delimiter, line)
+            if cells == header:  # of a later file
+                continue
+            if sorted(cells) == sorted(header):
+                rule = f"expected the columns in the order of the first file, {shown(header)}"
+                raise InputError(rule, line=line)
             if len(cells) != len(header):
                 raise InputError(f"expected {len(header)} columns, got {len(cells)}", line=line)
             fields: dict[str, str | None] = {}

@@ -13,7 +13,7 @@ from typing import Any, TextIO
 from tta.data.nbest.files import NBestFile, open_nbest_output
 from tta.data.nbest.formats import load_format
 from tta.data.nbest.lists import NBestList
-from tta.data.text.files import STANDARD_STREAM, open_output
+from tta.data.text.files import STANDARD_STREAM, open_output, shown_path
 from tta.data.text.tables import delimiter_of, row_writer
 from tta.errors import InputError, install
 from tta.scoring.combining.decision import Decision
@@ -118,7 +118,7 @@ def write_scores(stream: TextIO, decision: Decision, names: Sequence[str]) -> No
 def check_word_times(config: RerankConfig, file: NBestFile) -> None:
     """Raises InputError if a CTM is asked for and a hypothesis has no times of its words."""
     if config.confidence is not None and config.confidence.endswith(CTM):
-        check_times(load_format(file.format), file.lists, config.nbest_file)
+        check_times(load_format(file.format), file.lists, shown_path(config.nbest_file))
 
 
 def write_words(

@@ -168,12 +168,16 @@ class JsonFormat(Format):
         self._read_line(number, row, collector.count, collector)
 
     def _read_objects(self, source, collector):
-        """Adds the lists of an object {id: list}."""
-        tool = self.tool
-        document = expect(source.documents.only(), dict, "the document")
-        if tool.inside:
-            document = expect(document.get(tool.inside), dict, f'"{tool.inside}"')
-        for name, record in document.items():
+        """Adds the lists of objects {id: list}: one in each file."""
+        tool, records = self.tool, {}
+        for document in source.documents:
+            of_document = expect(document.value, dict, "the document", document.line)
+            if tool.inside:
+                of_document = expect(of_document.get(tool.inside), dict, f'"{tool.inside}"')
+            for name in of_document.keys() & records.keys():
+                raise InputError(f"duplicate id {shown(name)}")
+            records |= of_document
+        for name, record in records.items():
             line = source.line_of(re.escape(quoted(name)) + r"\s*:\s*\{")
             with located(f"list {shown(name)}", line):
                 record = expect(record, dict, "a list")
