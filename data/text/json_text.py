@@ -69,14 +69,6 @@ class JsonDocuments:
                 self._parse_next()
             yield self._parsed[index]
 
-    def only(self) -> Any:
-        """The value of a text that is one document. Raises InputError if it is none."""
-        with contextlib.suppress(InputError):
-            for document in itertools.islice(self, 1):
-                if len(self._parsed) == 1 and self._end == len(self._text):
-                    return document.value
-        return load_json(self._text)
-
     def _parse_next(self):
         text, start = self._text, self._end
         try:
