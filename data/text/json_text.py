@@ -1,6 +1,5 @@
 """Strict JSON: errors name lines, and no key occurs twice. Records of JSON, and writing."""
 
-import contextlib
 import itertools
 import json
 import re
