@@ -72,6 +72,66 @@ _LAST_WORD = re.compile(
 _MEASURES = {"wer", "cer", "mer", "wil", "ter", "bleu", "chrf", "meteor", "rouge", "oracle"}
 
 
+@dataclass(frozen=True)
+class NamedFields:
+    """The fields of a hypothesis that the caller names, in place of those that are looked for.
+
+    A name may be a path into objects and arrays, such as `segments[].text`. Texts that an array
+    has are joined by blanks.
+
+    Attributes:
+        text: that of the text; None if it is looked for.
+        score: that of the score; None if it is looked for.
+    """
+
+    text: str | None = None
+    score: str | None = None
+
+    def __bool__(self) -> bool:
+        return self.text is not None or self.score is not None
+
+    def put_into(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """The fields of a hypothesis, with values at paths as fields of the path's name.
+
+        Raises InputError if the hypothesis has no such text or score, has several scores, or one
+        that is no finite number.
+        """
+        named_values = {}
+        if self.text is not None:
+            texts = _values_at(row, self.text)
+            if not (texts and all(isinstance(text, str) for text in texts)):
+                raise InputError(f"a hypothesis has no text {shown(self.text)}: {shown(row)}")
+            is_joined = self.text not in row
+            named_values[self.text] = " ".join(map(str.strip, texts)) if is_joined else texts[0]
+        if self.score is not None:
+            scores = _values_at(row, self.score)
+            if len(scores) != 1:
+                number = "several scores" if scores else "no score"
+                raise InputError(f"a hypothesis has {number} {shown(self.score)}: {shown(row)}")
+            named_values[self.score] = parse_number(scores[0], shown(self.score))
+        return {**row, **named_values}
+
+    def has_text(self, row: Mapping[str, Any]) -> bool:
+        """Whether a hypothesis has the named text."""
+        return self.text is not None and bool(_values_at(row, self.text))
+
+
+# No field is named: all are looked for.
+ANY_FIELDS = NamedFields()
+
+
+def _values_at(row: Mapping[str, Any], path: str) -> list[Any]:
+    """The values of the field with that name or at that path, but for null."""
+    values: list[Any] = [row]
+    for key in [path] if path in row else path.split("."):
+        name = key.removesuffix("[]")
+        values = [value.get(name) for value in values if isinstance(value, dict)]
+        if name != key:
+            arrays = [value for value in values if isinstance(value, list)]
+            values = [entry for array in arrays for entry in array]
+    return [value for value in values if value is not None]
+
+
 def named(fields: Iterable[str], names: Sequence[str]) -> str | None:
     """The field with one of the names, the earliest name if there are several; or None."""
     return next(iter(_all_named(tuple(fields), tuple(names))), None)
@@ -144,17 +204,17 @@ def score_key(fields: Mapping[str, Any], names: Sequence[str] = SCORES) -> str:
     return log_probability or named(fields, names) or names[0]
 
 
-def row_keys(fields: Mapping[str, Any]) -> dict[str, str]:
+def row_keys(fields: Mapping[str, Any], chosen: NamedFields = ANY_FIELDS) -> dict[str, str]:
     """The fields of a row of a table, one hypothesis: those of "id", "text", "score", "reference".
 
     Each is the field's name; what the row does not have is left out. A transcript beside a
-    hypothesis is the reference.
+    hypothesis is the reference. `chosen` names the fields that are not looked for.
     """
-    text = named(fields, (*HYPOTHESES, *TRANSCRIPTS))
+    text = chosen.text or named(fields, (*HYPOTHESES, *TRANSCRIPTS))
     keys = {
         "id": named(fields, (*IDS, *RECORDINGS)),
         "text": text,
-        "score": score_key(fields),
+        "score": chosen.score or score_key(fields),
         "reference": reference_name(fields),
     }
     if not keys["reference"] and text not in _all_named(tuple(fields), TRANSCRIPTS):

@@ -22,6 +22,7 @@ from typing import TextIO
 
 from tta.atomic import Together, whole_folder
 from tta.data.nbest.conversion import as_read, in_file, in_memory, plain_lists
+from tta.data.nbest.fields import NamedFields
 from tta.data.nbest.formats import TRANSLATIONS, load_format
 from tta.data.nbest.lists import NBestList, distinct_references
 from tta.data.nbest.references.files import read_references
@@ -37,7 +38,8 @@ class NBestFile:
     Attributes:
         names: the names of the files, if they are a folder of files of a format that is not itself
             a folder; else ().
-        notes: what was done about the spelling of tokenizers; see `tta.data.text.spelling`.
+        notes: what was done about the spelling of tokenizers (`tta.data.text.spelling`), and that a
+            score is a mean.
     """
 
     lists: list[NBestList]
@@ -47,7 +49,7 @@ class NBestFile:
 
 
 def read_nbest(
-    path: Path | str,
+    path: Path | str | Sequence[Path | str],
     format: str | None = None,
     reference_file: Path | str | Sequence[str] | None = None,
     score_file: Path | str | Sequence[str] | None = None,
@@ -55,6 +57,8 @@ def read_nbest(
     scores: str | None = None,
     keep_non_words: bool | None = None,
     partial_references: bool = False,
+    score_field: str | None = None,
+    text_field: str | None = None,
 ) -> NBestFile:
     """Reads a file of N-best lists.
 
@@ -63,8 +67,9 @@ def read_nbest(
     (`tta.data.text.spelling`), and `write_nbest` writes them as they were.
 
     Args:
-        path: the file, `-` for standard input, plain or compressed; or the folder of a format
-            that is a folder, or of files in a format that reads such folders.
+        path: the file, `-` for standard input, plain or compressed; several files or globs of one
+            format, one after another; or the folder of a format that is a folder, or of files in a
+            format that reads such folders.
         format: a key of `FORMATS`; None detects it from the content.
         reference_file: references that replace those of the file; see
             `tta.data.nbest.references.files.read_references`. Several files give each list several;
@@ -77,13 +82,23 @@ def read_nbest(
         keep_non_words: whether words that are none, such as `<eps>`, count; None: only in the
             formats of `TRANSLATIONS`.
         partial_references: whether some lists may have a reference and others none.
+        score_field, text_field: in formats of JSON, the fields of a hypothesis that hold its score
+            and its text, in place of those of docs/nbest.md; or paths, such as `segments[].text`.
 
     Raises:
         InputError: a file is missing, empty or malformed, or breaks a rule above; the message
             names file, line (if there is one) and rule.
     """
     with _without_collecting():
-        read = list(_read(path, format, score_file, beam_size, scores, partial_references))
+        found = iter_lists(
+            path,
+            format,
+            score_file,
+            beam_size,
+            partial_references=partial_references,
+            fields=NamedFields(text_field, score_field),
+        )
+        read = list(_with_natural_logs(found, path, scores))
     name, lists = read[0][0].name, [nbest for _, nbest in read]
     names = tuple(dict.fromkeys(filter(None, map(name_in_folder, lists))))
     if reference_file is not None:
@@ -95,7 +110,7 @@ def read_nbest(
             for nbest, texts in zip(lists, zip(*of_files, strict=True), strict=True)
         ]
     lists, notes = plain_lists(lists, _keeps(keep_non_words, name))
-    return NBestFile(lists, name, names, tuple(notes))
+    return NBestFile(lists, name, names, (*notes, *_mean_notes(score_field)))
 
 
 @contextlib.contextmanager
@@ -215,13 +230,26 @@ def _keeps(keep_non_words, format):
     return format in TRANSLATIONS if keep_non_words is None else keep_non_words
 
 
-def _read(path, format, score_file, beam_size, scores, partial):
+def _mean_notes(score_field: str | None) -> Iterator[str]:
+    """Yields a note if the field of the score looks like a mean over tokens."""
+    if score_field is not None and _MEAN.search(score_field):
+        yield (
+            f"{score_field} looks like a mean per token, which is no sum: it is used as it is, so "
+            "long hypotheses have no lower scores; if you can, name the sum, which is the mean "
+            "times the number of tokens"
+        )
+
+
+def _with_natural_logs(found, path, scores):
     """Yields the format and a list with scores that are natural logs, for each list."""
-    for chosen, nbest in iter_lists(path, format, score_file, beam_size, partial):
+    for chosen, nbest in found:
         with located(f"list {shown(nbest.utterance_id)}", path=shown_path(path)):
             converted = in_memory(nbest, chosen.score_kind, scores)
         yield chosen, converted
 
+
+# In the name of a field: the score is a mean over tokens.
+_MEAN = re.compile(r"(?i)(avg|average|mean)(?![a-z])|per_?token")
 
 # What an ESPnet 2 folder consists of. Only such a folder is replaced.
 _OURS = re.compile(r"[0-9]+best_recog(/(text|score|token|token_int))?")

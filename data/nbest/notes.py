@@ -86,6 +86,7 @@ def feature_notes(file: NBestFile, others: Sequence[NBestFile] = ()) -> Iterator
     """
     hypotheses = [h for nbest in file.lists for h in nbest.hypotheses]
     counts = Counter(name for h in hypotheses for name in h.features)
+    takes_fields = "fields" in load_format(file.format).takes
     for name, count in sorted(counts.items()):
         if count < len(hypotheses):
             yield (
@@ -103,10 +104,11 @@ def feature_notes(file: NBestFile, others: Sequence[NBestFile] = ()) -> Iterator
             lists = [[h.features[name] for h in nbest.hypotheses] for nbest in file.lists]
             worse = sum(values[0] != best(values) for values in lists if values)
             if worse > (1 - NEARLY_ALL) * len(lists):
+                named = f"pass --score_field={name}" if takes_fields else "call it score"
                 yield (
                     f"the order of the hypotheses is used, not {name}, but in {worse:,} of "
                     f"{len(lists):,} lists the first one does not have the "
-                    f"{'lowest' if best is min else 'highest'} {name}; call it score{use} to use it"
+                    f"{'lowest' if best is min else 'highest'} {name}; {named}{use} to use it"
                 )
 
 

@@ -30,6 +30,14 @@ COSTS = Setting(
     "score_ac and score_lm for dev.ac and dev.lm",
     repeated=True,
 )
+SCORE_FIELD = Setting(
+    "In JSON, the field of a hypothesis with its first-pass score, such as avg_logprob. Default: a "
+    "name of docs/nbest.md."
+)
+TEXT_FIELD = Setting(
+    "In JSON, the field of a hypothesis with its text, such as sentence_1; or a path to it, such "
+    "as segments[].text, whose texts are joined. Default: a name of docs/nbest.md."
+)
 PARTIAL_REFERENCES = Setting(
     "Measure the lists that have a reference, and leave out the others, and the references without "
     "a list. Default: each list has a reference and each reference a list, or there are none."

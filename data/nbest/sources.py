@@ -4,11 +4,12 @@ import contextlib
 import itertools
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tta.data.nbest.fields import ANY_FIELDS, NamedFields
 from tta.data.nbest.formats import FORMATS, load_format
 from tta.data.nbest.formats.base import HEAD_ROWS, Format, Source
 from tta.data.nbest.lists import ListCollector, NBestList
@@ -34,11 +35,12 @@ _PACKED = (".gz", ".bz2", ".xz")
 
 
 def iter_lists(
-    path: Path | str,
+    path: Path | str | Sequence[Path | str],
     format: str | None,
     score_file: Path | str | Sequence[str] | None,
     beam_size: int | None,
     partial_references: bool = False,
+    fields: NamedFields = ANY_FIELDS,
 ) -> Iterator[tuple[Format, NBestList]]:
     """Yields the format and a list, for each list; see `tta.data.nbest.files.read_nbest`.
 
@@ -46,22 +48,25 @@ def iter_lists(
     """
     if beam_size is not None and beam_size < 1:
         raise InputError(f"the beam size must be at least 1, got {beam_size}")
-    collector, options = ListCollector(partial_references), (score_file, beam_size)
+    collector = ListCollector(partial_references)
+    options = {"score_file": score_file, "beam_size": beam_size, "fields": fields}
     with located(path=shown_path(path)):
-        is_folder = str(path) != STANDARD_STREAM and os.path.isdir(path)
-        if is_folder and not is_parquet(str(path)):
-            yield from _read_folder(Path(path), format, options, collector)
+        if (folder := _folder_of(path)) is not None:
+            yield from _read_folder(folder, format, options, collector)
             return
         if format and load_format(format).is_folder:
             raise InputError(f"{format} lists are {load_format(format).layout}, not a file")
         joined = JoinedLines(path, MAX_DOCUMENT_BYTES)
         lines = iter(joined)
         head = read_head(lines)
-        stem = "" if str(path) == STANDARD_STREAM else _stem(str(path))
-        source = Source(head, *options, stem=stem)
+        first = str(joined.paths[0])
+        stem = "" if first == STANDARD_STREAM else _stem(first)
+        source = Source(head, stem=stem, **options)
         chosen = choose_format(format, source)
         with joined.naming_files(), _read_as(chosen, format):
-            if chosen.is_streamed:
+            if len(joined.paths) > 1 and chosen.reads_folders and not chosen.is_streamed:
+                yield from _read_files(map(Path, joined.paths), chosen, options, collector)
+            elif chosen.is_streamed:
                 for number, line in enumerate(itertools.chain(head, lines), 1):
                     if line.strip(" "):
                         chosen.read_row(number, line, collector)
@@ -84,7 +89,7 @@ def _read_folder(folder, format, options, collector) -> Iterator[tuple[Format, N
     """Reads the folder of a format that is one, or a folder of files."""
     chosen = _format_of_files(folder, format, options)
     if chosen is None:
-        source = Source((), *options, folder=folder)
+        source = Source((), folder=folder, **options)
         files = [file for file in _files(folder) if file.suffix]
         if format is None and files and not matching_formats(source):
             _explain(files[0], options)
@@ -94,21 +99,45 @@ def _read_folder(folder, format, options, collector) -> Iterator[tuple[Format, N
             yield from ((chosen, nbest) for nbest in collector.take())
             _check_any(collector, "folder")
         return
-    for file in _files(folder):
-        with located(path=file), _read_as(chosen, format):
-            lines = list(iter_lines(file, max_bytes=MAX_DOCUMENT_BYTES))
-            _read_whole(chosen, Source(lines, *options, stem=_stem(file.name)), collector)
-            for nbest in collector.take():
-                yield chosen, replace(nbest, extra={**(nbest.extra or {}), "file": file.name})
     with _read_as(chosen, format):
+        yield from _read_files(_files(folder), chosen, options, collector)
         _check_any(collector, "folder")
+
+
+def _folder_of(path: Path | str | Sequence[Path | str]) -> Path | None:
+    """The folder that the path names; None if it names files. Raises InputError for a mixture."""
+    paths = [path] if isinstance(path, (str, Path)) else path
+    for one in paths:
+        if str(one) == STANDARD_STREAM and len(paths) > 1:
+            raise InputError("standard input is read alone, not with other files", shown_path(one))
+        if os.path.isdir(one) and not is_parquet(str(one)):
+            if len(paths) > 1:
+                raise InputError("a folder is read alone, not with other files", one)
+            return Path(one)
+    return None
+
+
+def _read_files(
+    files: Iterable[Path], chosen: Format, options: Mapping[str, Any], collector: ListCollector
+) -> Iterator[tuple[Format, NBestList]]:
+    """Yields the format and a list, for each list of files that are written back as a folder."""
+    names: set[str] = set()
+    for file in files:
+        with located(path=file):
+            if file.name in names:
+                raise InputError(f"two files are called {file.name}: read their folders apart")
+            names.add(file.name)
+            lines = list(iter_lines(file, max_bytes=MAX_DOCUMENT_BYTES))
+            _read_whole(chosen, Source(lines, stem=_stem(file.name), **options), collector)
+        for nbest in collector.take():
+            yield chosen, replace(nbest, extra={**(nbest.extra or {}), "file": file.name})
 
 
 def _explain(file, options):
     """Raises InputError: what the first file of a folder is that is not read as a folder."""
     with located(path=file):
         head = read_head(iter_lines(file))
-        found = choose_format(None, Source(head, *options, stem=_stem(file.name)))
+        found = choose_format(None, Source(head, stem=_stem(file.name), **options))
         raise InputError(f"a folder of files in the format {found.name} is not read: join them")
 
 
@@ -130,13 +159,14 @@ def _check_any(collector, what):
 def _format_of_files(folder: Path, name: str | None, options) -> Format | None:
     """The format of the files of a folder; None if the folder itself should have a format."""
     if name is not None:
-        return chosen if (chosen := load_format(name)).reads_folders else None
-    if matching_formats(Source((), *options, folder=folder)):
+        return chosen if (chosen := _load(name, options["fields"])).reads_folders else None
+    if matching_formats(Source((), folder=folder, **options)):
         return None
     for file in _files(folder):
         opened: Any = iter_lines(file)
         with contextlib.suppress(InputError), contextlib.closing(opened) as lines:
-            found = matching_formats(Source(read_head(lines), *options, stem=_stem(file.name)))
+            source = Source(read_head(lines), stem=_stem(file.name), **options)
+            found = matching_formats(source)
             if len(found) == 1 and found[0].reads_folders:
                 return found[0]
     return None
@@ -171,18 +201,32 @@ def choose_format(name: str | None, source: Source) -> Format:
 
     Raises InputError if no format fits, or several do, or the format does not take an option.
     """
-    chosen = load_format(name) if name else _detect(source)
+    chosen = _load(name, source.fields) if name else _detect(source)
     if source.folder and not chosen.is_folder:
         raise InputError(f"{chosen.name} lists are a file: expected a file, got a folder")
+    _check_fields(chosen, source.fields)
     for option in ("score_file", "beam_size"):
         if getattr(source, option) is not None and option not in chosen.takes:
             raise InputError(f"the format {chosen.name} takes no {option.replace('_', ' ')}")
     return chosen
 
 
+def _load(name: str, fields: NamedFields) -> Format:
+    """The format of that name, which reads these fields if it takes them."""
+    chosen = load_format(name)
+    return chosen.naming(fields) if "fields" in chosen.takes else chosen
+
+
+def _check_fields(chosen: Format, fields: NamedFields) -> None:
+    """Raises InputError if fields are named and the format is not one of JSON."""
+    names = [f"{kind}_field" for kind, name in vars(fields).items() if name is not None]
+    if names and "fields" not in chosen.takes:
+        raise InputError(f"{names[0]} names a field of JSON, and the format is {chosen.name}")
+
+
 def matching_formats(source: Source) -> list[Format]:
     """The formats that a source looks like. Formats that are folders only match folders."""
-    formats = map(load_format, FORMATS)
+    formats = [_load(name, source.fields) for name in FORMATS]
     of_kind = [format for format in formats if format.is_folder == bool(source.folder)]
     return [format for format in of_kind if format.matches(source)]
 

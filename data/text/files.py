@@ -12,7 +12,7 @@ import select
 import stat
 import sys
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -317,8 +317,11 @@ def withdrawn(path: Path | str) -> Iterator[None]:
         os.unlink(os.path.realpath(path))
 
 
-def shown_path(path: Path | str) -> Path | str:
-    """The path as error messages show it: `<stdin>` for standard input."""
+def shown_path(path: Path | str | Sequence[Path | str]) -> Path | str:
+    """The path as error messages show it: `<stdin>` for standard input; several, by the first."""
+    if not isinstance(path, (str, Path)):
+        first, *others = map(shown_path, path)
+        return f"{first} and {len(others):,} more" if others else first
     return "<stdin>" if str(path) == STANDARD_STREAM else path
 
 

@@ -1,6 +1,5 @@
 """Strict JSON: errors name lines, and no key occurs twice. Records of JSON, and writing."""
 
-import contextlib
 import itertools
 import json
 import re
@@ -68,14 +67,6 @@ class JsonDocuments:
                     return
                 self._parse_next()
             yield self._parsed[index]
-
-    def only(self) -> Any:
-        """The value of a text that is one document. Raises InputError if it is none."""
-        with contextlib.suppress(InputError):
-            for document in itertools.islice(self, 1):
-                if len(self._parsed) == 1 and self._end == len(self._text):
-                    return document.value
-        return load_json(self._text)
 
     def _parse_next(self):
         text, start = self._text, self._end

@@ -8,7 +8,7 @@ import random
 import re
 import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -130,27 +130,33 @@ def expand_globs(
 
 
 class JoinedLines:
-    """The lines of the files that a glob matches, one file after another, sorted by name.
+    """The lines of several files, one file after another.
 
     A path to a file or `-` is read as it is, even if its name has characters of a glob.
 
+    Attributes:
+        paths: the files, sorted by name if they are those of a glob.
+
     Args:
-        path: a path or a glob (`**` crosses folders).
+        path: a path or a glob (`**` crosses folders), or several of them.
         max_bytes: as in `iter_lines`, whose errors it raises.
 
     Raises:
-        InputError: no file matches a glob.
+        InputError: no file matches a glob, or a file is there twice.
     """
 
-    def __init__(self, path: Path | str, max_bytes: int = MAX_LINE_BYTES):
-        is_glob = not os.path.exists(path) and bool(re.search(r"[*?\[]", str(path)))
-        self._paths = expand_globs([str(path)]) if is_glob else [path]
+    def __init__(self, path: Path | str | Sequence[Path | str], max_bytes: int = MAX_LINE_BYTES):
+        paths = [path] if isinstance(path, (str, Path)) else path
+        self.paths = [file for one in paths for file in _files_of(one)]
+        for number, file in enumerate(self.paths):
+            if file in self.paths[:number]:
+                raise InputError("the file is given twice", file)
         self._max_bytes = max_bytes
         self._starts: list[int] = []  # how many lines come before each file that was begun
 
     def __iter__(self) -> Iterator[str]:
         count = 0
-        for path in self._paths:
+        for path in self.paths:
             self._starts.append(count)
             for line in iter_lines(path, self._max_bytes):
                 count += 1
@@ -162,11 +168,17 @@ class JoinedLines:
         try:
             yield
         except InputError as error:
-            if error.path is not None or error.line is None or len(self._paths) == 1:
+            if error.path is not None or error.line is None or len(self.paths) == 1:
                 raise
             i = max(bisect.bisect_left(self._starts, error.line) - 1, 0)
             line = error.line - self._starts[i]
-            raise InputError(error.rule, shown_path(self._paths[i]), line) from None
+            raise InputError(error.rule, shown_path(self.paths[i]), line) from None
+
+
+def _files_of(path: Path | str) -> Sequence[Path | str]:
+    """The files that a glob matches, sorted by name; or the path."""
+    is_glob = not os.path.exists(path) and bool(re.search(r"[*?\[]", str(path)))
+    return expand_globs([str(path)]) if is_glob else [path]
 
 
 def named_files(names: str) -> list[str]:
@@ -208,7 +220,7 @@ class TextReader:
         column: str | None = None,
         has_columns: bool = False,
     ):
-        self._paths = list(paths)
+        self.paths = list(paths)
         self.has_columns = has_columns
         self.heads: list[tuple[Path | str, list[str]]] = []
         self._column = column
@@ -217,7 +229,7 @@ class TextReader:
         self._places: list[tuple[int, Path | str, int]] = []
         self._ends_files = ends_files
         self._verbatim = verbatim
-        self._sizes = [_stored_size(path) for path in self._paths]
+        self._sizes = [_stored_size(path) for path in self.paths]
         self.total_bytes = None if None in self._sizes else sum(filter(None, self._sizes))
         self._finished_bytes = 0
         self._stored: Any = None
@@ -240,7 +252,7 @@ class TextReader:
 
     def notes(self) -> list[str]:
         """A note if the lines look like rows: each has a tab, or a file is named as a table."""
-        is_named = any(map(delimiter_of, self._paths)) and self._all_have_tabs is not None
+        is_named = any(map(delimiter_of, self.paths)) and self._all_have_tabs is not None
         if self._column is not None or not (self._all_have_tabs or is_named):
             return []
         chosen = "--column chooses the column of the sentences"
@@ -254,7 +266,7 @@ class TextReader:
 
     def __iter__(self) -> Iterator[str]:
         number = 0
-        for path, size in zip(self._paths, self._sizes, strict=True):
+        for path, size in zip(self.paths, self._sizes, strict=True):
             opener = open_pipe if size is None else self._open
             head: list[str] = []
             if self._column is None and len(self.heads) < _HEAD_FILES:
@@ -320,15 +332,15 @@ class ParquetReader(TextReader):
 
     def __init__(self, paths: Iterable[str], column: str | None):
         super().__init__(paths)
-        self.files = ParquetFiles(self._paths)
+        self.files = ParquetFiles(self.paths)
         self._column, names = column or "", self.files.schema.names
         if names.count(column) != 1:
             rule = f"expected one column {column!r}" if column else "--column chooses the column"
-            raise InputError(f"{rule}; the file has {', '.join(names)}", self._paths[0])
+            raise InputError(f"{rule}; the file has {', '.join(names)}", self.paths[0])
 
     def __iter__(self) -> Iterator[str]:
         number, first, last = 0, 0, None
-        sizes = dict(zip(self._paths, self._sizes, strict=True))
+        sizes = dict(zip(self.paths, self._sizes, strict=True))
         for path, rows, batch in self.files.batches(self._column):
             if path != last:
                 self._places.append((number + 1, path, -number))

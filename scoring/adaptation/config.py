@@ -2,7 +2,16 @@
 
 from dataclasses import dataclass
 
-from tta.data.nbest.settings import BEAM_SIZE, COSTS, FORMAT, KEEP_NON_WORDS, REFERENCES, SCORES
+from tta.data.nbest.settings import (
+    BEAM_SIZE,
+    COSTS,
+    FORMAT,
+    KEEP_NON_WORDS,
+    REFERENCES,
+    SCORE_FIELD,
+    SCORES,
+    TEXT_FIELD,
+)
 from tta.errors import InputError
 from tta.scoring.metrics.normalization import METRIC_NORMALIZATIONS
 from tta.settings import FILES, RAW_TEXT, SEED, Config, setting
@@ -36,6 +45,8 @@ class AdaptationConfig(Config):
     score_file: str | None = setting(None, COSTS)
     beam_size: int | None = setting(None, BEAM_SIZE)
     scores: str | None = setting(None, SCORES)
+    score_field: str | None = setting(None, SCORE_FIELD)
+    text_field: str | None = setting(None, TEXT_FIELD)
     keep_non_words: bool = setting(False, KEEP_NON_WORDS)
     output_dir: str = setting(
         ..., "Folder for the adapted model, new or empty. --model=FOLDER then loads it."
@@ -84,7 +95,8 @@ class AdaptationConfig(Config):
         super().__post_init__()
         if self.input_file is None and self.nbest_file is None:
             raise InputError("input_file or nbest_file is required")
-        for name in ("format", "reference_file", "score_file", "beam_size"):
+        of_lists = ("format", "reference_file", "score_file", "beam_size")
+        for name in (*of_lists, "score_field", "text_field"):
             if getattr(self, name) is not None and self.nbest_file is None:
                 raise InputError(f"{name} needs nbest_file")
 

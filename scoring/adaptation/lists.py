@@ -120,6 +120,8 @@ def read_split(config: AdaptationConfig) -> ListSplit:
         score_file=config.score_file,
         beam_size=config.beam_size,
         scores=config.scores,
+        score_field=config.score_field,
+        text_field=config.text_field,
         keep_non_words=config.keep_non_words or None,
     ).lists
     references = [one.reference for one in nbest if one.reference is not None]

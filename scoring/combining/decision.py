@@ -3,6 +3,7 @@
 Hypotheses that are equally good keep their order in the list, so every decision is reproducible.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -10,7 +11,14 @@ import numpy as np
 
 from tta.scoring.combining.guess import guess
 from tta.scoring.combining.scored_lists import ScoredLists
-from tta.scoring.combining.weights import FixedWeights, RerankWeights
+from tta.scoring.combining.weights import (
+    FIRST_PASS_SCORE,
+    NUM_WORDS,
+    FixedWeights,
+    RerankWeights,
+    feature_column,
+    model_columns,
+)
 from tta.scoring.metrics.risk import posteriors
 
 
@@ -19,6 +27,7 @@ class Decision:
     """The order of the hypotheses of each list, and the scores and weights that it follows from.
 
     Attributes:
+        paid_words: [L, N] int64, the words of each hypothesis for which the length bonus is paid.
         lm_scores: [L, N] float64, the sum of the models' scores, each times its share.
         combined: [L, N] float64, natural log; -inf at padding.
         posteriors: [L, N] float64, the probability of each hypothesis, 0 to 1. With the decision
@@ -29,6 +38,7 @@ class Decision:
 
     lists: ScoredLists
     weights: RerankWeights
+    paid_words: np.ndarray
     lm_scores: np.ndarray
     combined: np.ndarray
     posteriors: np.ndarray
@@ -55,6 +65,26 @@ class Decision:
             return self.combined
         return np.where(self.lists.present, -self.expected_losses, -np.inf)
 
+    def terms(self, model_names: Sequence[str]) -> dict[str, np.ndarray]:
+        """What each column adds to the combined scores: {column: [L, N] float64, natural log}.
+
+        The terms of a hypothesis sum to its combined score, up to rounding; they are 0 at padding.
+        The columns are those of `RerankWeights.by_column`; `model_names` are the K names of the
+        models.
+        """
+        lists, weights = self.lists, self.weights
+        scores = [model.reduced[weights.reduction] for model in lists.models]
+        columns = {
+            FIRST_PASS_SCORE: lists.first_pass,
+            **dict(zip(model_columns(model_names), scores, strict=True)),
+            NUM_WORDS: self.paid_words,
+            **{feature_column(name): lists.feature(name) for name in weights.features},
+        }
+        return {
+            name: np.where(lists.present, weight * columns[name], 0.0) + 0.0  # no -0.0
+            for name, weight in weights.by_column(model_names).items()
+        }
+
     def ranking(self, number: int) -> list[int]:
         """The indices of the hypotheses of one list, best first."""
         return self.order[number, : len(self.lists.nbest[number].hypotheses)].tolist()
@@ -77,28 +107,32 @@ def decide(lists: ScoredLists, weights: RerankWeights) -> Decision:
     loses_both = np.ones(len(rows), bool)  # the pick with the bonus, beside that without
     for scores in (lists.first_pass, without_bonus.lm_scores):
         loses_both &= scores[rows, without_bonus.picks] > scores[rows, decision.picks]
-    # In these lists, no word pays a bonus.
-    num_words = np.where(loses_both[:, None], 0, lists.num_words)
-    decision = decide_by(replace(lists, num_words=num_words), weights)
-    return replace(decision, lists=lists)
+    paid_words = np.where(loses_both[:, None], 0, lists.num_words)
+    return decide_by(lists, weights, paid_words)
 
 
-def decide_by(lists: ScoredLists, weights: RerankWeights) -> Decision:
+def decide_by(
+    lists: ScoredLists, weights: RerankWeights, paid_words: np.ndarray | None = None
+) -> Decision:
     """The combined scores of all hypotheses, and what follows from them, bonus included.
 
     A combined score is (1 - w) * (first pass + features) + w * language models + bonus * words.
+    `paid_words`, [L, N] int64, are the words that count; None for all.
     """
+    if paid_words is None:
+        paid_words = lists.num_words
     lm_scores = lists.mix(weights.shares, weights.reduction)
     features = (weight * lists.feature(name) for name, weight in weights.features.items())
     first_pass = sum(features, start=lists.first_pass)
     combined = (1 - weights.lm_weight) * first_pass + weights.lm_weight * lm_scores
-    combined = np.where(lists.present, combined + weights.length_bonus * lists.num_words, -np.inf)
+    combined = np.where(lists.present, combined + weights.length_bonus * paid_words, -np.inf)
     if weights.decision == "max":
         best = np.arange(combined.shape[1]) == combined.argmax(axis=1, keepdims=True)
         best = (best & lists.present).astype(np.float64)
         return Decision(
             lists=lists,
             weights=weights,
+            paid_words=paid_words,
             lm_scores=lm_scores,
             combined=combined,
             posteriors=best,
@@ -114,6 +148,7 @@ def decide_by(lists: ScoredLists, weights: RerankWeights) -> Decision:
     return Decision(
         lists=lists,
         weights=weights,
+        paid_words=paid_words,
         lm_scores=lm_scores,
         combined=combined,
         posteriors=probabilities,

@@ -11,6 +11,10 @@ from tta.errors import InputError
 if TYPE_CHECKING:
     from tta.scoring.fitting.columns import Column
 
+# What a combined score is made of, as columns of a file of scores. A model among several has the
+# column "models.NAME.lm_score", and a feature "features.NAME".
+FIRST_PASS_SCORE, LM_SCORE, NUM_WORDS = "first_pass_score", "lm_score", "num_words"
+
 
 @dataclass(frozen=True)
 class RerankWeights:
@@ -77,6 +81,22 @@ class RerankWeights:
         """The weight of each model: K float. The first pass has the weight 1 - their sum."""
         return tuple(self.lm_weight * share for share in self.shares)
 
+    def by_column(self, model_names: Sequence[str]) -> dict[str, float]:
+        """What each column of a combined score is multiplied by: the weight by the column's name.
+
+        `model_names` are the K names of the models. Weights without shares give no model a weight.
+        """
+        of_first_pass, of_models = 1 - self.lm_weight, self.lm_weights or (0.0,) * len(model_names)
+        features = {
+            feature_column(name): of_first_pass * weight for name, weight in self.features.items()
+        }
+        return {
+            FIRST_PASS_SCORE: of_first_pass,
+            **dict(zip(model_columns(model_names), of_models, strict=True)),
+            NUM_WORDS: self.length_bonus,
+            **features,
+        }
+
     def to_dict(self) -> dict[str, Any]:
         """What JSON can hold: the attributes and `decision`; an infinite scale is None."""
         changed: dict[str, Any] = {
@@ -109,6 +129,16 @@ class RerankWeights:
             if getattr(fixed, name) is None:
                 changed[name] = rounded(getattr(self, name))
         return replace(self, **changed)
+
+
+def model_columns(names: Sequence[str]) -> list[str]:
+    """The columns of the scores of models, by the names of the models."""
+    return [LM_SCORE] if len(names) == 1 else [f"models.{name}.{LM_SCORE}" for name in names]
+
+
+def feature_column(name: str) -> str:
+    """The column of a feature."""
+    return f"features.{name}"
 
 
 MAX_WEIGHT = 1e200

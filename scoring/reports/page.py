@@ -2,7 +2,7 @@
 
 import itertools
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any, TextIO
 import numpy as np
 
 from tta.scoring.combining.decision import Decision, decide
-from tta.scoring.combining.weights import FIRST_PASS
+from tta.scoring.combining.weights import (
+    FIRST_PASS,
+    FIRST_PASS_SCORE,
+    LM_SCORE,
+    NUM_WORDS,
+    RerankWeights,
+)
 from tta.scoring.phrases.phrases import Phrases, candidate_of
 from tta.scoring.reports import table
 from tta.scoring.reports.evaluation import VERDICTS, Change
@@ -34,6 +40,11 @@ CONFIDENCES = (0.95, 0.85, 0.7, 0.5, 0.3)
 MAX_UNSURE = 50
 
 _TEMPLATES = Path(__file__).parent / "templates"
+
+TIMES = "\N{MULTIPLICATION SIGN}"
+
+# What a page calls the columns of a combined score; features and models have their own names.
+_HEADINGS = {FIRST_PASS_SCORE: "first pass", LM_SCORE: "model", NUM_WORDS: "words"}
 
 
 def write_page(
@@ -74,10 +85,14 @@ def write_page(
         "curve": Markup(_themed(curve)) if curve else "",
         "num_changes": len(changes),
         "counts": {verdict: sum(c.verdict == verdict for c in changes) for verdict in VERDICTS},
+        "columns": list(map(_heading, decision.weights.by_column(report.names))),
+        "formula": formula(decision.weights, report.names),
+        "bonus_is_guessed": decision.weights.bonus_is_guessed,
         "utterances": list(
             _utterances(
                 decision,
                 changes[:MAX_UTTERANCES],
+                terms=decision.terms(report.names),
                 colours=colours,
                 normalize=normalize,
                 confidences=confidences,
@@ -130,6 +145,22 @@ def _table(report: table.Report) -> dict[str, Any] | None:
     }
 
 
+def formula(weights: RerankWeights, model_names: Sequence[str]) -> str:
+    """The combined score in words: the sum of all that counts, each times its weight."""
+    parts = [
+        f"{table.format_number(weight, '.3g')} {TIMES} {_heading(column)}"
+        for column, weight in weights.by_column(model_names).items()
+        if weight
+    ]
+    return f"combined = {' + '.join(parts) or '0'}".replace("+ -", "- ")
+
+
+def _heading(column: str) -> str:
+    """The heading of a column of the combined score."""
+    name = column.removeprefix("features.").removeprefix("models.").removesuffix(f".{LM_SCORE}")
+    return _HEADINGS.get(column, name)
+
+
 def style() -> str:
     """The CSS that this page shares with that of tta demo."""
     return (_TEMPLATES / "page.css").read_text(encoding="utf-8")
@@ -180,6 +211,7 @@ def _utterances(
     decision: Decision,
     changes: Sequence[Change],
     *,
+    terms: Mapping[str, np.ndarray],
     colours: Scorer | None,
     normalize: Callable[[str], str],
     confidences: Confidences | None,
@@ -220,6 +252,7 @@ def _utterances(
                     "first_pass_rank": int(ranks[pick]),
                     "first_pass_score": hypothesis.score,
                     "lm_score": float(decision.lm_scores[number, pick]),
+                    "terms": [float(values[number, pick]) for values in terms.values()],
                     "combined": float(decision.combined[number, pick]),
                     "posterior": float(decision.posteriors[number, pick]),
                     "expected_loss": None if losses is None else float(losses[number, pick]),

@@ -13,7 +13,9 @@ from tta.data.nbest.settings import (
     KEEP_NON_WORDS,
     PARTIAL_REFERENCES,
     REFERENCES,
+    SCORE_FIELD,
     SCORES,
+    TEXT_FIELD,
 )
 from tta.errors import InputError
 from tta.scoring.combining.weights import (
@@ -89,17 +91,19 @@ class RescoreConfig(Config):
 class RerankConfig(RescoreConfig):
     """Which lists are reranked, how scores are combined, and what is written."""
 
-    nbest_file: str = setting(
+    nbest_file: list[str] | str = setting(
         ...,
-        "N-best lists to rerank. Files may be .gz or .xz; - is standard input; a glob, such as "
-        "'exp/*/text', names lines that are in several files. Or a folder: of ESPnet 2, or of "
-        "responses or SRILM's lists.",
+        "N-best lists to rerank. Files may be .gz or .xz; - is standard input. For several files, "
+        "repeat it, or name a glob, such as 'exp/*/text'; they are written as one, but responses "
+        "and SRILM's lists as a folder. Or a folder: of ESPnet 2, of responses, of SRILM's lists.",
+        repeated=True,
         group=FILES,
     )
-    dev_nbest_file: str | None = setting(
+    dev_nbest_file: list[str] | str | None = setting(
         None,
-        "N-best lists with references. The decision and the weights are tuned on them unless "
-        "given.",
+        "N-best lists with references, as --nbest_file. The decision and the weights are tuned on "
+        "them unless given.",
+        repeated=True,
     )
     format: str | None = setting(None, FORMAT)
     reference_file: list[str] | str | None = setting(None, REFERENCES)
@@ -113,6 +117,8 @@ class RerankConfig(RescoreConfig):
     )
     beam_size: int | None = setting(None, BEAM_SIZE)
     scores: str | None = setting(None, SCORES)
+    score_field: str | None = setting(None, SCORE_FIELD)
+    text_field: str | None = setting(None, TEXT_FIELD)
     keep_non_words: bool = setting(False, KEEP_NON_WORDS)
     rank_scores: bool = setting(
         True,

@@ -79,7 +79,7 @@ def read_files(config: RerankConfig) -> RerankInput:
 
 def _read_file(
     config: RerankConfig,
-    path: str,
+    path: Sequence[str] | str,
     reference_file: Sequence[str] | str | None,
     score_file: Sequence[str] | str | None,
 ) -> ListsRead:
@@ -92,6 +92,8 @@ def _read_file(
         scores=config.scores,
         keep_non_words=keeps_non_words(config),
         partial_references=config.partial_references,
+        score_field=config.score_field,
+        text_field=config.text_field,
     )
     return ListsRead(file, str(shown_path(path)))
 

@@ -1,7 +1,9 @@
 """What reranking finds: the products of its stages, and lists in their new order."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+
+import numpy as np
 
 from tta.data.nbest.conversion import as_read
 from tta.scoring.combining.decision import Decision
@@ -32,6 +34,11 @@ class RerankedList:
         expected_losses: n float, lowest first: word errors, or 1 - chrF; None for `max`.
         lm_scores: n float, the model's scores; of several, the mixture's; None without a model.
         rescored: n bool, whether the second model of `tta.Levels` scored the text; None for others.
+        features: the features that have a weight: {name: n float}.
+        terms: what each column adds to the scores: {column: n float}, natural log. Those of a text
+            sum to its score. The columns are `first_pass_score`, `lm_score` (of several models,
+            `models.NAME.lm_score`), `num_words` and `features.NAME`. In lists where a guessed
+            length bonus is left out, `num_words` adds 0.
     """
 
     texts: list[str]
@@ -42,10 +49,12 @@ class RerankedList:
     expected_losses: list[float] | None = field(default=None, repr=False)
     lm_scores: list[float] | None = field(default=None, repr=False)
     rescored: list[bool] | None = field(default=None, repr=False)
+    features: dict[str, list[float]] = field(default_factory=dict, repr=False)
+    terms: dict[str, list[float]] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, decision: Decision, row: int) -> "RerankedList":
-        """List `row` of a decision."""
+    def of(cls, decision: Decision, row: int, terms: Mapping[str, np.ndarray]) -> "RerankedList":
+        """List `row` of a decision, whose `terms` are those of all lists."""
         lists, order = decision.lists, decision.ranking(row)
         hypotheses = as_read(lists.nbest[row]).hypotheses
         has_losses, rescored = decision.expected_losses is not None, lists.rescored
@@ -62,6 +71,10 @@ class RerankedList:
             ),
             lm_scores=decision.lm_scores[row, order].tolist() if lists.models else None,
             rescored=None if rescored is None else rescored.scored[row, order].tolist(),
+            features={
+                name: lists.feature(name)[row, order].tolist() for name in decision.weights.features
+            },
+            terms={name: values[row, order].tolist() for name, values in terms.items()},
         )
 
 
@@ -137,8 +150,9 @@ class Reranked:
     def of(cls, outcome: Outcome) -> "Reranked":
         """The answer of an outcome."""
         decision = outcome.decision
+        terms = decision.terms(outcome.scored.names)
         rows = range(len(decision.lists.nbest))
-        lists = [RerankedList.of(decision, row) for row in rows]
+        lists = [RerankedList.of(decision, row, terms) for row in rows]
         return cls(lists, decision.weights, outcome.notes, outcome)
 
     @property

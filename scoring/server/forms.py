@@ -146,6 +146,11 @@ class RankedHypothesis(_Body):
     posterior: float | None = Field(description="probability, 0 to 1; null with scale null")
     expected_loss: float | None = Field(description="in word errors; null with scale null")
     rescored: bool | None = Field(description="by the second model; null: there is one model")
+    features: dict[str, float] = Field(description="the features that have a weight")
+    terms: dict[str, float] = Field(
+        description="what first_pass_score, lm_score, num_words and each features.NAME add to the "
+        "score, their weights included; they sum to it"
+    )
 
 
 class SureWord(_Body):

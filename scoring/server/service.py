@@ -174,8 +174,15 @@ def _rows(nbest: RerankedList) -> list[dict[str, Any]]:
         "posterior": nbest.posteriors or without,
         "expected_loss": nbest.expected_losses or without,
         "rescored": nbest.rescored or without,
+        "features": _by_place(nbest.features, len(nbest.texts)),
+        "terms": _by_place(nbest.terms, len(nbest.texts)),
     }
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _by_place(columns: Mapping[str, Sequence[float]], count: int) -> list[dict[str, float]]:
+    """The numbers of each of `count` hypotheses by the names of their columns."""
+    return [{name: values[place] for name, values in columns.items()} for place in range(count)]
 
 
 def _shown(weights: RerankWeights) -> dict[str, Any]:

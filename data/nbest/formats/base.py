@@ -1,6 +1,7 @@
 """The interface of file formats for N-best lists, and the source that they read."""
 
 import contextlib
+import copy
 import functools
 import itertools
 import re
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, TextIO
 
+from tta.data.nbest.fields import ANY_FIELDS, NamedFields
 from tta.data.nbest.formats.documents.table import layout_format_of
 from tta.data.nbest.formats.documents.times import TimedWord
 from tta.data.nbest.lists import Hypothesis, ListCollector, NBestList
@@ -27,6 +29,7 @@ class Source:
             the file may be one JSON document on several lines.
         score_file: a file, or several, with the scores, for formats with separate score files.
         beam_size: hypotheses per list, for formats that do not separate lists.
+        fields: the names of the fields of texts and scores, for formats of JSON.
         folder: the folder, for formats of several files.
         stem: the name of the file without folder and suffixes; "" for standard input.
     """
@@ -34,6 +37,7 @@ class Source:
     lines: Sequence[str]
     score_file: Path | str | Sequence[str] | None = None
     beam_size: int | None = None
+    fields: NamedFields = ANY_FIELDS
     folder: Path | None = None
     stem: str = ""
 
@@ -112,6 +116,7 @@ class Format:
             lists come from `Source.stem`, unless the files have ids.
         score_kind: what the scores in the file are, one of `tta.choices.SCORE_KINDS`. The format
             converts them.
+        fields: the fields of texts and scores, see `naming`.
         has_known_scores: whether scores of any sign are right, so that none looks wrong.
         name: the name in `FORMATS`.
     """
@@ -125,8 +130,16 @@ class Format:
     score_kind: ClassVar[str] = "log_probability"
     has_known_scores: ClassVar[bool] = False
 
+    fields: NamedFields = ANY_FIELDS
+
     def __init__(self, name: str):
         self.name = name
+
+    def naming(self, fields: NamedFields) -> "Format":
+        """The format that reads texts and scores from these fields, if it takes "fields"."""
+        chosen = copy.copy(self)
+        chosen.fields = fields
+        return chosen
 
     def matches(self, source: Source) -> bool:
         """Whether a file that starts with `source.head`, or a folder, looks like this format."""

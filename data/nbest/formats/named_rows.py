@@ -19,7 +19,7 @@ from tta.data.nbest.lists import Hypothesis, ListCollector, holds_references
 from tta.data.nbest.rows import check_fields, collect_groups, doubt_of_groups
 from tta.data.text.json_text import Place, dump_records, iter_records
 from tta.data.text.tables import is_number, split_row
-from tta.errors import InputError, shown
+from tta.errors import InputError, located, shown
 
 _NEEDED = {"id", "text"}
 
@@ -135,6 +135,11 @@ class CsvFormat(NamedRowsFormat):
                 raise InputError(f"two columns are called {name}", line=first)
         for line, text in source.rows[1:]:
             cells = split_row(text, self.delimiter, line)
+            if cells == header:  # of a later file
+                continue
+            if sorted(cells) == sorted(header):
+                rule = f"expected the columns in the order of the first file, {shown(header)}"
+                raise InputError(rule, line=line)
             if len(cells) != len(header):
                 raise InputError(f"expected {len(header)} columns, got {len(cells)}", line=line)
             fields: dict[str, str | None] = {}
@@ -184,17 +189,20 @@ class JsonRowsFormat(NamedRowsFormat):
     """Lines `{"id", "text", "score", "reference"}`, or an array of such objects."""
 
     has_long_lines = True
+    takes = ("fields",)
     layout = 'one hypothesis per line, {"id", "text", "score"}'
 
     def matches(self, source):
-        ids = [_id(row) for row in source.values]
+        ids = [self._id(row) for row in source.values]
         return None not in ids and len(set(ids)) < len(ids)
 
     def rows(self, source):
         for row, line, place in iter_records(source.documents):
-            if _id(row) is None:
+            if self._id(row) is None:
                 raise InputError(f"expected {self.layout}, got {shown(row)}", line=line)
-            yield line, {"fields": row, "keys": row_keys(row), "place": place}
+            with located(line=line):
+                row = self.fields.put_into(row)
+            yield line, {"fields": row, "keys": row_keys(row, self.fields), "place": place}
 
     def write(self, lists, stream):
         rows = []
@@ -202,7 +210,7 @@ class JsonRowsFormat(NamedRowsFormat):
             for hypothesis in nbest.hypotheses:
                 extra = self.extra_of(hypothesis)
                 row = dict(extra.get("fields", ())) or {"id": nbest.utterance_id}
-                keys = row_keys(row)
+                keys = extra.get("keys") or row_keys(row)
                 row[keys.get("text", "text")] = hypothesis.text
                 if hypothesis.score is not None:
                     row[keys.get("score", "score")] = float(hypothesis.score)
@@ -213,13 +221,15 @@ class JsonRowsFormat(NamedRowsFormat):
                 rows.append((row, extra.get("place", Place(0, None, False))))
         dump_records(rows, stream)
 
-
-def _id(row):
-    """The id of a row of JSON; None if it is no hypothesis with an id."""
-    if not isinstance(row, dict) or not isinstance(row.get(row_keys(row).get("text")), str):
-        return None
-    utterance_id, _ = id_of(row)
-    return str(utterance_id) if type(utterance_id) in (str, int) else None
+    def _id(self, row):
+        """The id of a row of JSON; None if it is no hypothesis with an id."""
+        if not isinstance(row, dict):
+            return None
+        is_text = isinstance(row.get(row_keys(row).get("text")), str)
+        if not (is_text if self.fields.text is None else self.fields.has_text(row)):
+            return None
+        utterance_id, _ = id_of(row)
+        return str(utterance_id) if type(utterance_id) in (str, int) else None
 
 
 def _names(header: Sequence[str]) -> list[str]:

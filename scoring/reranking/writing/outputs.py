@@ -13,7 +13,7 @@ from typing import Any, TextIO
 from tta.data.nbest.files import NBestFile, open_nbest_output
 from tta.data.nbest.formats import load_format
 from tta.data.nbest.lists import NBestList
-from tta.data.text.files import STANDARD_STREAM, open_output
+from tta.data.text.files import STANDARD_STREAM, open_output, shown_path
 from tta.data.text.tables import delimiter_of, row_writer
 from tta.errors import InputError, install
 from tta.scoring.combining.decision import Decision
@@ -118,7 +118,7 @@ def write_scores(stream: TextIO, decision: Decision, names: Sequence[str]) -> No
 def check_word_times(config: RerankConfig, file: NBestFile) -> None:
     """Raises InputError if a CTM is asked for and a hypothesis has no times of its words."""
     if config.confidence is not None and config.confidence.endswith(CTM):
-        check_times(load_format(file.format), file.lists, config.nbest_file)
+        check_times(load_format(file.format), file.lists, shown_path(config.nbest_file))
 
 
 def write_words(
@@ -204,8 +204,12 @@ def _measure_curve(outputs: Mapping[str, Any], outcome: Outcome) -> WeightCurve 
 
 
 def score_rows(decision: Decision, names: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Yields the scores of every hypothesis, list by list, best first; `names` are the models'."""
-    models = decision.lists.models
+    """Yields the scores of every hypothesis, list by list, best first; `names` are the models'.
+
+    `terms` has what each column adds to `combined`, by the column's name; fields of a field have
+    its name and a dot before their own.
+    """
+    models, terms = decision.lists.models, decision.terms(names)
     for i, nbest_list in enumerate(decision.lists.nbest):
         for j in decision.ranking(i):
             row = {
@@ -223,11 +227,13 @@ def score_rows(decision: Decision, names: Sequence[str]) -> Iterator[dict[str, A
                 first = rescored.first.reduced[rescored.weights.reduction]
                 row["estimated"] = not rescored.scored[i, j]
                 row["first_lm_score"] = float(first[i, j])
+            row["num_words"] = int(decision.lists.num_words[i, j])
             features = decision.weights.features
             if features:
                 row["features"] = {
                     name: float(decision.lists.feature(name)[i, j]) for name in features
                 }
+            row["terms"] = {name: float(values[i, j]) for name, values in terms.items()}
             row["combined"] = float(decision.combined[i, j])
             if decision.expected_losses is not None:
                 row["posterior"] = float(decision.posteriors[i, j])

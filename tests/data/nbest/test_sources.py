@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -206,6 +207,63 @@ def test_an_error_in_a_file_of_a_glob_names_it_and_its_line(tmp_path, changed, r
     write_jobs(tmp_path, changed)
     with pytest.raises(InputError, match=re.escape(rule)):
         read_jobs(tmp_path)
+
+
+SECOND = {  # a second file of each format: the first one, the second, what is read of both
+    "jsonl": ('{"id": "u", "hyps": ["a"]}\n', '{"id": "v", "hyps": ["b"]}'),
+    "dict": ('{"u": {"hyp_1": {"text": "a"}}}', '{\n"v": {"hyp_1": {"text": "b"}}}'),
+    "json_rows": ('{"id": "u", "text": "a"}\n{"id": "u", "text": "x"}', '{"id": "v", "text": "b"}'),
+    "csv": ("id,text\nu,a\nu,x\n", "id,text\nv,b\n"),
+    "responses": (
+        '{"alternatives": [{"transcript": "a"}]}', '{"alternatives": [{"transcript": "b"}]}'
+    ),
+    "srilm": ("-1 -1 1 a\n", "-1 -1 1 b\n"),
+    "moses": ("0 ||| a ||| -1\n", "1 ||| b ||| -2\n"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SECOND)
+def test_several_files_are_one_set_of_lists(tmp_path, name):
+    paths = [tmp_path / "u", tmp_path / "v"]
+    for path, text in zip(paths, SECOND[name], strict=True):
+        path.write_text(text)
+    file = read_nbest(paths, name)
+    assert [x.hypotheses[0].text for x in file.lists] == ["a", "b"]
+    ids = ["0", "1"] if name == "moses" else ["u", "v"]
+    assert [x.utterance_id for x in file.lists] == ids
+    assert file == read_nbest(str(tmp_path / "[uv]"), name)
+    assert [x.utterance_id for x in read_nbest(paths[::-1], name).lists] == ids[::-1]
+    write_nbest(tmp_path / "out", file.lists, name)
+    assert read_nbest(tmp_path / "out", name).lists == file.lists
+
+
+@pytest.mark.parametrize(
+    ("texts", "rule"),
+    [
+        (["id,text\nu,a\n", "text,id\nb,v\n"], "1: expected the columns in the order of the first"),
+        (["id,text\nu,a\n", "id,text\nu,a\nv\n"], "1:3: expected 2 columns, got 1"),
+        (['{"u": {"hyp_1": {"text": "a"}}}'] * 2, "duplicate id 'u'"),
+        (['{"id": "u", "hyps": ["a"]}'] * 2, "1:1: list 'u': duplicate id"),
+        (['{"alternatives": [{"transcript": "a"}]}', "[3]"], "1:1: expected a record as an object"),
+    ],
+)  # fmt: skip
+def test_an_error_in_a_second_file_names_it(tmp_path, texts, rule):
+    paths = [str(tmp_path / str(number)) for number in range(len(texts))]
+    for path, text in zip(paths, texts, strict=True):
+        Path(path).write_text(text)
+    with pytest.raises(InputError, match=re.escape(rule)):
+        read_nbest(paths)
+
+
+def test_several_files_are_no_folders_and_not_the_same(tmp_path):
+    (tmp_path / "a").write_text('{"id": "u", "hyps": ["a"]}\n')
+    for paths, rule in (
+        ([tmp_path, tmp_path / "a"], f"{tmp_path}: a folder is read alone"),
+        ([tmp_path / "a", "-"], "<stdin>: standard input is read alone"),
+        ([tmp_path / "a"] * 2, f"{tmp_path / 'a'}: the file is given twice"),
+    ):
+        with pytest.raises(InputError, match=re.escape(rule)):
+            read_nbest(paths)
 
 
 def test_a_glob_that_matches_nothing(tmp_path):

@@ -272,6 +272,27 @@ def test_the_mixture_has_a_weight_per_model():
     np.testing.assert_allclose(combined[lists.present], expected[lists.present])
 
 
+@pytest.mark.parametrize("reduction", ["sum", "mean"])
+def test_the_terms_of_a_score_sum_to_it(reduction):
+    lists = make(7, models=(1.0, 0.5, 2.0), features=(1.0, 0.5), empty=True).lists
+    features = {"f0": 0.3, "f1": -2.0, "rank": 1.0}
+    weights = RerankWeights(0.4, 0.7, reduction, (0.5, 0.0, 0.5), features=features)
+    names = ["a", "b", "a (2)"]
+    decision = decide(lists, weights)
+    terms = decision.terms(names)
+    models, of_features = (f"models.{name}.lm_score" for name in names), features.keys()
+    assert list(terms) == [
+        "first_pass_score", *models, "num_words", *(f"features.{name}" for name in of_features)
+    ]  # fmt: skip
+    combined = np.where(lists.present, decision.combined, 0.0)
+    np.testing.assert_allclose(sum(terms.values()), combined, atol=1e-12)
+    for name, values in terms.items():
+        assert values.any() == (name != "models.b.lm_score"), name
+        assert not np.signbit(values[values == 0]).any()
+    without_models = decide(lists, FIRST_PASS).terms(names)
+    np.testing.assert_array_equal(sum(without_models.values()), lists.first_pass)
+
+
 @pytest.mark.parametrize("scale", [math.inf, 1.0])
 def test_absent_hypotheses_are_never_picked(scale):
     # Padding of 0 would be the best score and the lowest loss of all.

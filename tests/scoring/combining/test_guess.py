@@ -200,6 +200,7 @@ def test_the_bonus_picks_nothing_that_both_scores_find_worse():
     found = decide(lists, weights)
     for name in ("combined", "posteriors", "expected_losses", "order"):
         np.testing.assert_array_equal(getattr(found, name), getattr(plain, name))
+    assert not found.terms(["lm"])["num_words"].any()
     # Where one of the scores prefers the longer one, the bonus may decide.
     lists = scored({"no": (-6.0, -12.2), "no please do": (-6.01, -12.1)}, texts)
     assert select(lists, guess(lists, FixedWeights())).tolist() == [1, 0]

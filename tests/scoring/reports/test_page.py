@@ -3,6 +3,7 @@
 import html.parser
 import io
 import math
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,7 +18,7 @@ from tta.scoring.metrics.error_rate import WordErrorRate
 from tta.scoring.metrics.risk import PairwiseLosses
 from tta.scoring.reports import page as html_report
 from tta.scoring.reports.evaluation import Change, describe_best, evaluate, find_changes
-from tta.scoring.reports.page import legend, level, style, write_page
+from tta.scoring.reports.page import TIMES, formula, legend, level, style, write_page
 from tta.scoring.reports.table import PartReport, Report
 from tta.scoring.scorers.scorer import TokenScores
 from tta.scoring.words.confidence import WordConfidence
@@ -206,6 +207,25 @@ def test_without_a_model_the_page_has_no_colours():
     assert "language model" not in read.text.replace("LM alone", "")
     assert "kat" in read.text
     assert read.open == []
+
+
+def test_the_terms_of_the_picks_sum_to_their_scores_by_the_formula():
+    one = part(BETTER, WORSE, weights=RerankWeights(0.4, 0.5, features={"rank": 2.0}))
+    text = Reader(render(one)).text
+    expected = "combined = 0.6 * first pass + 0.4 * model + 0.5 * words + 1.2 * rank;"
+    utterances = text[text.index(expected.replace("*", TIMES)) :]
+    rows = re.findall(r"(?:first pass|reranked)((?:-?\d+\.\d\d){5})", utterances)
+    assert len(rows) == 4
+    for row in rows:
+        *terms, combined = map(float, re.findall(r"-?\d+\.\d\d", row))
+        assert sum(terms) == pytest.approx(combined, abs=0.02)
+        assert combined < 0
+
+
+def test_a_weight_that_lowers_the_score_is_subtracted_in_the_formula():
+    weights = RerankWeights(0.0, -0.5, shares=(), features={"distance": -0.25})
+    expected = "combined = 1 * first pass - 0.5 * words - 0.25 * distance"
+    assert formula(weights, []) == expected.replace("*", TIMES)
 
 
 def test_the_page_is_self_contained_and_has_no_script():

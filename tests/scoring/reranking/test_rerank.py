@@ -113,7 +113,8 @@ def test_mbr_writes_minus_the_expected_loss_best_first(votes, tmp_path):
     assert report.test.row("no model").weights.decision == "mbr"
 
     rows = rows_of(scores)
-    names = ["id", "text", "first_pass_score", "combined", "posterior", "expected_loss"]
+    names = ["id", "text", "first_pass_score", "num_words", "terms", "combined"]
+    names += ["posterior", "expected_loss"]
     assert [list(row) for row in rows] == [names] * 3
     assert [row["posterior"] for row in rows] == pytest.approx([0.3, 0.3, 0.4])
     assert [row["combined"] for row in rows] == pytest.approx(np.log([0.3, 0.3, 0.4]))
@@ -131,7 +132,7 @@ def test_max_writes_the_combined_score_and_no_posterior(votes, tmp_path):
     assert [(h.text, h.score) for h in one.hypotheses] == [
         (text, pytest.approx(math.log(p))) for text, p in VOTES.items()
     ]
-    names = ["id", "text", "first_pass_score", "combined"]
+    names = ["id", "text", "first_pass_score", "num_words", "terms", "combined"]
     assert [list(row) for row in rows_of(scores)] == [names] * 3
 
 
@@ -210,6 +211,34 @@ def test_features_are_part_of_the_first_pass_beside_a_model(tmp_path):
     best, *_ = rows_of(scores)
     assert best["text"] == "a x y"
     assert best["combined"] == pytest.approx(0.25 * (math.log(0.3) + 2) + 0.75 * -11)
+    assert best["terms"] == {
+        "first_pass_score": pytest.approx(0.25 * math.log(0.3)),
+        "lm_score": 0.75 * -11,
+        "num_words": 0.0,
+        "features.good_score": 0.25 * 2,
+    }
+
+
+def test_each_model_feature_and_bonus_is_a_term_of_a_score(tmp_path):
+    path, scores = write(tmp_path / "lists", [hypotheses(GOOD)]), tmp_path / "scores"
+    config = RerankConfig(
+        nbest_file=path, scale=1.0, length_bonus=0.5, reduction="sum", lm_weight=[0.25, 0.5],
+        features=["good_score=2", "rank=1"], scores_file=str(scores),
+    )  # fmt: skip
+    rerank_files(config, ["known", "length"])
+    for row in rows_of(scores):
+        models = {
+            f"models.{name}.lm_score": weight * row["models"][name]["lm_score"]
+            for name, weight in (("known", 0.25), ("length", 0.5))
+        }
+        expected = models | {
+            "first_pass_score": 0.25 * row["first_pass_score"],
+            "num_words": 0.5 * row["num_words"],
+            "features.good_score": 0.25 * 2 * row["features"]["good_score"],
+            "features.rank": 0.25 * row["features"]["rank"],
+        }
+        assert row["terms"] == pytest.approx(expected)
+        assert sum(row["terms"].values()) == pytest.approx(row["combined"])
 
 
 @pytest.mark.parametrize(

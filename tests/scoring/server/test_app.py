@@ -49,11 +49,13 @@ def test_a_list_is_reranked(port):
     assert answer["hypotheses"] == [
         {
             "text": "the cat sat", "index": 1, "lm_score": -3.0, "score": -2.25,
-            "posterior": None, "expected_loss": None, "rescored": None,
+            "posterior": None, "expected_loss": None, "rescored": None, "features": {},
+            "terms": {"first_pass_score": -0.75, "lm_score": -1.5, "num_words": 0.0},
         },
         {
             "text": "the kat sat", "index": 0, "lm_score": -7.0, "score": -4.0,
-            "posterior": None, "expected_loss": None, "rescored": None,
+            "posterior": None, "expected_loss": None, "rescored": None, "features": {},
+            "terms": {"first_pass_score": -0.5, "lm_score": -3.5, "num_words": 0.0},
         },
     ]  # fmt: skip
     assert answer["weights"] == WEIGHTS | {"bonus_is_guessed": False, "first_level": None}

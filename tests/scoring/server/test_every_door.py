@@ -33,6 +33,9 @@ CASES = {  # what differs: lists, scores, model, arguments of all doors
     "guessed": (MIXED, SCORES, FakeModel("known"), {}),
     "weights": (MIXED, SCORES, FakeModel("known"), {"weights": WEIGHTS}),
     "the decision max": (MIXED, SCORES, FakeModel("known"), {"weights": tta.RerankWeights(0.4)}),
+    "a bonus that a list leaves out": (
+        [*MIXED, ["no", "no a"]], [*SCORES, [-6.0, -6.01]], FakeModel("length"), {}
+    ),
     "no scores": (MIXED, None, FakeModel("known"), {}),
     "scores like costs": (MIXED, [sorted(s) for s in SCORES], FakeModel("known"), {}),
     "odd lists": (ODD, ODD_SCORES, FakeModel("known"), {}),
@@ -83,6 +86,9 @@ def by_command(tmp_path, lists, scores, model, weights=None, phrases=None, **val
             [(row["text"], row["combined"]) for row in scored if row["id"] == str(i)]
             for i in range(len(lists))
         ],
+        "terms": [
+            [row["terms"] for row in scored if row["id"] == str(i)] for i in range(len(lists))
+        ],
         "words": [row["words"] for row in words],
         "notes": [
             note.removeprefix(prefix).replace(prefix[:-2], "the lists")
@@ -106,6 +112,10 @@ def by_python(lists, scores, model, **arguments):
     words = reranked.confidence()
     return {
         "orders": [list(zip(one.texts, one.scores, strict=True)) for one in reranked.lists],
+        "terms": [
+            [{name: values[j] for name, values in one.terms.items()} for j in range(len(one.texts))]
+            for one in reranked.lists
+        ],
         "words": [[word.to_dict() for word in of_list] for of_list in words.words],
         "notes": list(map(str, words.notes)),
     }
@@ -121,6 +131,7 @@ def by_http(lists, scores, model, **arguments):
         "orders": [
             [(row["text"], row["score"]) for row in one["hypotheses"]] for one in answer["lists"]
         ],
+        "terms": [[row["terms"] for row in one["hypotheses"]] for one in answer["lists"]],
         "words": [one["words"] for one in answer["lists"]],
         "notes": answer["notes"],
     }
@@ -145,6 +156,24 @@ ADVICE = {  # what the command says of scores, and what Python and HTTP say
 }
 
 
+def check_terms(orders, terms, expected):
+    """The terms of each hypothesis sum to its combined score, and are those of the command."""
+    for order, terms_of_list, expected_of_list in zip(orders, terms, expected, strict=True):
+        for (_, combined), of_text, expected_of_text in zip(
+            order, terms_of_list, expected_of_list, strict=True
+        ):
+            assert sum(of_text.values()) == pytest.approx(combined, rel=1e-9)
+            assert of_text == pytest.approx(expected_of_text, rel=1e-6)
+
+
+def test_a_guessed_bonus_that_a_list_leaves_out_adds_0_to_its_scores():
+    lists, scores, model, _ = CASES["a bonus that a list leaves out"]
+    *others, left_out = tta.rerank(lists, scores, model)
+    assert left_out.weights.length_bonus > 0
+    assert left_out.terms["num_words"] == [0.0, 0.0]
+    assert all(min(reranked.terms["num_words"]) > 0 for reranked in others)
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_every_door_gives_the_same_answer(tmp_path, monkeypatch, name):
     lists, scores, model, arguments = CASES[name]
@@ -163,6 +192,8 @@ def test_every_door_gives_the_same_answer(tmp_path, monkeypatch, name):
             assert texts == [text for text, _ in expected]
             assert [s for _, s in order] == pytest.approx([s for _, s in expected], rel=1e-6)
         assert door["words"] == [list(map(rounded, words)) for words in command["words"]]
+    for door in command, python, http:
+        check_terms(door["orders"], door["terms"], command["terms"])
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

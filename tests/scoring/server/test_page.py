@@ -70,9 +70,37 @@ def test_the_ranking_follows_the_weight(page):
     expect(lines(page)).to_have_text(["2", "1"])
     assert page.locator("#lm_weight + output").inner_text() == "1.00"
     cells = page.locator("#list tr.pick td").all_inner_texts()
-    assert cells == ["2", "the cat sat", "-1.50", "-3.00", "3", "-3.00", "", ""]
+    terms = ["0.00\n-1.50", "-3.00\n-3.00", "0.00\n3", "0.00\n-0.50"]
+    assert cells == ["2", "the cat sat", *terms, "-3.00", "", ""]
     page.uncheck("#max")
     expect(page.locator("#list tr.pick td").last).to_have_text(re.compile(r"0\.\d\d"))
+
+
+def check_formula(page):
+    """The columns of each row add up to its combined score, as the formula says."""
+    page.wait_for_selector("#list tr")
+    _, _, *headings, combined, _, _ = page.locator("#headings th").all_inner_texts()
+    assert combined == "combined"
+    formula = page.locator("#formula").inner_text()
+    weights = dict.fromkeys(headings, 0.0) | {
+        heading: float(weight)
+        for weight, heading in re.findall(r"(-?[\d.]+) \u00d7 (first pass|\w+)", formula)
+    }
+    assert weights.keys() == set(headings)
+    for row in page.locator("#list tr").all():
+        _, _, *terms, score, _, _ = row.locator("td").all_inner_texts()
+        shown = [tuple(map(float, term.split())) for term in terms]
+        assert sum(term for term, _ in shown) == pytest.approx(float(score), abs=0.03)
+        for (term, value), heading in zip(shown, headings, strict=True):
+            assert term == pytest.approx(weights[heading] * value, rel=0.01, abs=0.02)
+
+
+def test_the_formula_gives_the_scores(page):
+    check_formula(page)
+    assert "distance" in page.locator("#formula").inner_text()
+    move(page, "lm_weight", 0.5)
+    expect(page.locator("#formula")).to_have_text(re.compile("= 0.500 "))
+    check_formula(page)
 
 
 def test_tokens_have_the_colour_of_their_log_probability(page):

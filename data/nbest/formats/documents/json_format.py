@@ -107,6 +107,7 @@ class JsonFormat(Format):
     """
 
     has_long_lines = True
+    takes = ("fields",)
 
     def __init__(self, name: str, tool: Tool | None = None):
         super().__init__(name)
@@ -167,12 +168,16 @@ class JsonFormat(Format):
         self._read_line(number, row, collector.count, collector)
 
     def _read_objects(self, source, collector):
-        """Adds the lists of an object {id: list}."""
-        tool = self.tool
-        document = expect(source.documents.only(), dict, "the document")
-        if tool.inside:
-            document = expect(document.get(tool.inside), dict, f'"{tool.inside}"')
-        for name, record in document.items():
+        """Adds the lists of objects {id: list}: one in each file."""
+        tool, records = self.tool, {}
+        for document in source.documents:
+            of_document = expect(document.value, dict, "the document", document.line)
+            if tool.inside:
+                of_document = expect(of_document.get(tool.inside), dict, f'"{tool.inside}"')
+            for name in of_document.keys() & records.keys():
+                raise InputError(f"duplicate id {shown(name)}")
+            records |= of_document
+        for name, record in records.items():
             line = source.line_of(re.escape(quoted(name)) + r"\s*:\s*\{")
             with located(f"list {shown(name)}", line):
                 record = expect(record, dict, "a list")
@@ -255,6 +260,8 @@ class JsonFormat(Format):
         score_names = tuple(
             name for name in score_names if not (confidences_are_shares and name == "confidence")
         )
+        if self.fields.score is not None:
+            score_names = (self.fields.score,)
         if not rows:
             entry = "" if text_name == layout.array else {}
             score_name = score_key({}, score_names)
@@ -262,8 +269,11 @@ class JsonFormat(Format):
         hypotheses = []
         for index, (row, entry) in enumerate(zip(rows, entries, strict=False)):
             try:
-                kind = kind_of(expect(row, dict, "a hypothesis"))
-                key = text_name or text_key(row, kind)
+                expect(row, dict, "a hypothesis")
+                if self.fields:
+                    row = self.fields.put_into(row)
+                kind = kind_of(row)
+                key = self.fields.text or text_name or text_key(row, kind)
                 names = score_fields(kind, score_names, key)
                 score, features = read_scores(row, names, collector)
             except InputError as error:
