@@ -256,13 +256,6 @@ def test_the_order_counts_for_lists_without_scores(nbest, model):
     assert "by the language model and" not in report
 
 
-@pytest.mark.parametrize("models", [(None,), ()], ids=["model", "no model"])
-def test_rank_scores_change_nothing_for_lists_with_scores(nbest, model, models):
-    yes, no = (str(rerank(nbest, models, rank_scores=ranked)) for ranked in (True, False))
-    assert yes == no
-    assert "rank in the list" not in yes
-
-
 def test_lists_without_references_are_reranked_but_not_measured(nbest, tmp_path, model):
     nbest.write_text(json.dumps(without(LISTS, "ref")))
     report = rerank(nbest, **BY_SCORE, output_file=tmp_path / "o")
@@ -333,28 +326,6 @@ def test_one_empty_list_is_reported_and_stays_empty(nbest, dev, tmp_path, model)
     assert {row["id"] for row in rows} == {"u1", "u2"}
 
 
-def test_moses_is_measured_by_bleu(tmp_path, model):
-    (tmp_path / "ref").write_text("the cat sat on the mat\na dog ran home\n")
-    (tmp_path / "nbest").write_text(
-        "0 ||| the kat sat on the mat ||| lm= -1 ||| -1.0\n"
-        "0 ||| the cat sat on the mat ||| lm= -2 ||| -1.1\n"
-        "1 ||| a dog ran home ||| lm= -3 ||| -1.0\n"
-    )
-    files = {"nbest_file": tmp_path / "nbest", "reference_file": tmp_path / "ref"}
-    files |= {"output_file": tmp_path / "out"} | BY_SCORE
-    report = str(rerank(**files, bleu_tokenize="none"))
-    rows = table(report, str(tmp_path / "nbest"))
-    assert rows[""][:3] == ["BLEU", "brevity", "length"]
-    assert rows["reranked"][0] == rows["oracle"][0] == "100.00"
-    assert float(rows["first pass"][0]) < 80
-    assert "BLEU|nrefs:1|case:mixed|eff:no|tok:none|smooth:exp|version:" in report
-    lines = (tmp_path / "out").read_text().splitlines()
-    assert lines[0].startswith("0 ||| the cat sat on the mat ||| lm= -2 ||| ")
-    assert "WER" in str(rerank(**files, metric="wer", overwrite=True))
-    with pytest.raises(InputError, match="is for metrics of speech, such as wer and cer, not bleu"):
-        rerank(**files, normalize="basic", overwrite=True)
-
-
 def test_kaldi_costs_have_their_own_file(tmp_path, model):
     (tmp_path / "text").write_text("u-1-1 the kat sat\nu-1-2 the cat sat\nu-1-3\n")
     (tmp_path / "cost").write_text("u-1-1 1.0\nu-1-2 1.25\nu-1-3 9\n")
@@ -368,6 +339,8 @@ def test_kaldi_costs_have_their_own_file(tmp_path, model):
     (tmp_path / "out").unlink()
     with pytest.raises(InputError, match=r"out.scores: exists; pass --overwrite"):
         rerank(**files)
+    with pytest.raises(InputError, match=r"out\.scores: two outputs have the same name"):
+        rerank(**files, scores_file=tmp_path / "out.scores")
     assert not (tmp_path / "out").exists()
 
 
