@@ -11,7 +11,7 @@ from tta.data.nbest.lists import Hypothesis, NBestList
 from tta.scoring.combining.decision import decide, select
 from tta.scoring.combining.guess import guess, spread
 from tta.scoring.combining.part import Part
-from tta.scoring.combining.scored_lists import RANK, ScoredLists
+from tta.scoring.combining.scored_lists import ScoredLists
 from tta.scoring.combining.weights import FIRST_PASS, FixedWeights, RerankWeights
 from tta.scoring.metrics.risk import PairwiseLosses
 
@@ -48,16 +48,6 @@ def test_distance_is_for_a_consensus_whose_scale_is_guessed(given):
     assert guess(lists, dataclasses.replace(free(lists), **given)).features == {}
 
 
-def test_a_model_alone():
-    lists = make(3).lists
-    total, mean = (
-        guess(lists, FixedWeights(lm_weight=1.0, reduction=reduction))
-        for reduction in ("sum", "mean")
-    )
-    assert (total.lm_weight, total.length_bonus, total.scale) == (1, 4.5, pytest.approx(0.2 / 9))
-    assert (mean.lm_weight, mean.length_bonus, mean.scale) == (1, 0, pytest.approx(0.2 / 0.9))
-
-
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
@@ -69,11 +59,6 @@ def test_a_model_alone():
 )
 def test_the_decision_can_be_given(given, expected):
     assert guess(make(4).lists, FixedWeights(**given)).scale == expected
-
-
-def test_without_losses_the_decision_is_max():
-    lists = dataclasses.replace(make(4).lists, losses=None)
-    assert guess(lists, FixedWeights()).decision == "max"
 
 
 def test_what_is_given_is_kept():
@@ -97,49 +82,6 @@ def test_without_a_model_the_first_pass_decides_by_mbr_without_a_bonus():
     assert (weights.lm_weight, weights.shares, weights.decision) == (0, (), "mbr")
     assert weights.length_bonus == 0
     assert weights.scale * spread(lists, lists.first_pass) == pytest.approx(1.0, rel=0.03)
-
-
-@pytest.mark.parametrize("reduction", [None, "sum", "mean"])
-def test_the_unit_of_the_first_pass_of_many_lists_changes_nothing(reduction):
-    lists = make(7, count=300).lists.with_list_features(WER)
-    given = dataclasses.replace(free(lists), reduction=reduction)
-    picks = select(lists, guess(lists, given))
-    for scale in (2.0**-20, 2.0**20):
-        other = dataclasses.replace(lists, first_pass=lists.first_pass * scale)
-        weights = guess(other, given)
-        assert 0 < weights.lm_weight < 1
-        np.testing.assert_array_equal(select(other, weights), picks)
-    assert not np.array_equal(picks, select(lists, FIRST_PASS))
-
-
-def test_a_constant_of_each_list_changes_nothing():
-    lists = make(8).lists.with_list_features(WER)
-    constants = np.random.default_rng(0).uniform(-50_000, 0, [31, 1]).round()
-    shifted = dataclasses.replace(lists, first_pass=lists.first_pass + constants)
-    one, other = guess(lists, free(lists)), guess(shifted, free(lists))
-    assert other.lm_weight == pytest.approx(one.lm_weight)
-    assert other.length_bonus == pytest.approx(one.length_bonus)
-    assert other.scale == pytest.approx(one.scale)
-    np.testing.assert_array_equal(select(shifted, other), select(lists, one))
-
-
-def test_first_pass_scores_that_are_equal_are_like_missing_ones():
-    missing = make(9, scores=False).lists
-    equal = dataclasses.replace(missing, first_pass=np.where(missing.present, 1.0, 0.0))
-    assert guess(equal, FixedWeights()) == guess(missing, FixedWeights())
-
-
-@pytest.mark.parametrize("count", [0, 1, 2])
-@pytest.mark.parametrize("scores", [(-1.0, -1.0), (-1.0, -2.0), (None, None), (-1.0,), ()])
-def test_lists_that_say_nothing(scores, count):
-    # There is no spread to go by, and nothing to divide by.
-    one = NBestList("u1", tuple(Hypothesis("", score) for score in scores))
-    other = NBestList("u2", (Hypothesis("", scores[0] if scores else None),))
-    lists = ScoredLists.build([one, other], *[{"": (0.0, 0)}] * count)
-    weights = guess(lists, FixedWeights())
-    assert weights.shares == tuple(1 / count for _ in range(count))
-    assert np.isfinite(decide(lists, weights).combined[lists.present]).all()
-    assert select(lists, weights).tolist() == [0, 0]
 
 
 @pytest.mark.parametrize("scores", [True, False], ids=["scores", "no scores"])
@@ -205,29 +147,6 @@ def test_the_bonus_picks_nothing_that_both_scores_find_worse():
     assert select(lists, guess(lists, FixedWeights())).tolist() == [1, 0]
 
 
-def test_rounding_keeps_what_the_guess_knows_of_its_bonus():
-    lists = scored({"yes": (-6.0, -12.0), "yes please do": (-6.01, -12.1)})
-    weights = guess(lists, FixedWeights())
-    assert weights.rounded(FixedWeights()).bonus_is_guessed
-    for given in ({"length_bonus": 3.0}, {"lm_weight": 1.0}, {"lm_weight": 0.0}):
-        assert not guess(lists, FixedWeights(**given)).bonus_is_guessed
-
-
-def test_lists_with_one_hypothesis_do_not_change_the_scale():
-    nbest = make(5).nbest
-    single = [
-        dataclasses.replace(one, utterance_id=f"s{i}", hypotheses=one.hypotheses[:1])
-        for i, one in enumerate(nbest)
-    ]
-    scores = {h.text: (-1.0, 1) for one in nbest for h in one.hypotheses}
-    scales = []
-    for lists in (nbest, [*nbest, *single]):
-        losses = PairwiseLosses.build(lists, WER)
-        arrays = ScoredLists.build(lists, scores, losses=losses)
-        scales.append(guess(arrays, FixedWeights(shares=(1.0,))).scale)
-    assert scales[0] == pytest.approx(scales[1])
-
-
 # The scores of the built-in model, learned and exact, and first passes that are not sure.
 ICE = {"i scream for ice cream": -23.6, "eye scream four ice cream": -41.9}
 HELP = {"i scream": -15.8, "eye scream": -30.0}
@@ -268,28 +187,6 @@ def test_a_first_pass_that_is_not_sure_is_overruled(unit):
         assert select(arrays, guess(arrays, free(arrays))).tolist() == [1] * len(lists)
 
 
-def test_a_first_pass_that_is_sure_is_kept():
-    arrays = scored({"a b": (-1.0, -20.0), "a c": (-20.0, -12.0)})
-    assert select(arrays, guess(arrays, free(arrays))).tolist() == [0]
-
-
-def test_five_hypotheses_show_the_unit_of_their_scores():
-    """As ATIS: means of log-probabilities that vary by 0.06."""
-    texts = ("a b c", "a b d", "a e c", "a b", "f b c")
-    firsts, models = (-0.30, -0.36, -0.41, -0.44, -0.47), (-30.0, -24.0, -35.0, -22.0, -41.0)
-    lists = scored(dict(zip(texts, zip(firsts, models, strict=True), strict=True)))
-    weights = guess(lists, FixedWeights())
-    first = weights.scale * (1 - weights.lm_weight) * spread(lists, lists.first_pass)
-    assert 0.7 < first < 1
-
-
-def test_the_spread_of_ranks_is_known():
-    lists = make(3, models=()).lists
-    ranked = dataclasses.replace(lists, first_pass=lists.features[RANK], ranked=True)
-    weights = guess(ranked, FixedWeights())
-    assert weights.scale == pytest.approx(1 / 0.6)
-
-
 @pytest.mark.parametrize("where", ["first pass", "model"])
 @pytest.mark.parametrize("value", [-1e9, 1e9, -1e5])
 def test_one_extreme_score_does_not_move_the_weights_of_all_lists(where, value):
@@ -312,10 +209,3 @@ def test_one_extreme_score_does_not_move_the_weights_of_all_lists(where, value):
     kept = np.arange(41) != longest
     same = select(spoiled, found)[kept] == select(lists, expected)[kept]
     assert same.mean() > 0.95
-
-
-def test_an_extreme_score_of_the_only_list_does_not_count():
-    arrays = scored({"a": (-1.0, -5.0), "b": (-2.0, -3.0), "c": (-1e9, -4.0)})
-    without = scored({"a": (-1.0, -5.0), "b": (-2.0, -3.0), "c": (-1.5, -4.0)})
-    one, other = (guess(lists, FixedWeights()).lm_weight for lists in (arrays, without))
-    assert one == pytest.approx(other, rel=0.2)
