@@ -19,7 +19,6 @@ from benchmarks.paper import common, reranking, sts, table1, table2, table7
 from benchmarks.paper.common import Table, training_of
 from benchmarks.paper.reranking import Once
 from benchmarks.paper.results import BEGIN, END, TABLES, results, side_by_side
-from benchmarks.paper.table7 import perplexities
 from benchmarks.paper.train_ngram import written_form
 from tests.fake_model import FakeModel
 from tta.data.nbest.files import read_nbest
@@ -288,13 +287,6 @@ def test_a_model_of_the_tables_scores_no_text_twice():
     assert (sums.tolist(), counts.tolist()) == ([-5, -3, -2, -5], [1, 3, 2, 1])
     assert model.scored == ["a cat", "x", "the dog sat"]
     assert (lm.name, lm.signature) == (model.name, model.signature)
-
-
-def test_perplexities_are_averaged_over_sentences():
-    # ln 2, ln 4 and ln 8 per token: the mean over sentences, not over tokens.
-    mean, median = perplexities([-0.6931471805599453, -2.772588722239781, -6.238324625039508],
-                                [1, 2, 3])  # fmt: skip
-    assert (mean, median) == (pytest.approx(14 / 3), pytest.approx(4.0))
 
 
 @pytest.mark.parametrize(

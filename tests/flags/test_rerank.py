@@ -353,10 +353,6 @@ def test_standard_input_to_standard_output():
     assert "reranked" in done.stderr
 
 
-def test_features_without_names_are_none(nbest):
-    assert run(f"--nbest_file={nbest}", "--features=").returncode == 0
-
-
 @pytest.mark.parametrize(
     ("content", "values", "message"),
     [
@@ -391,14 +387,6 @@ def test_bad_input_is_refused_before_the_model_is_loaded(
         rerank("lists.json", **values)
     assert "\n" not in str(error.value)
     assert sorted(tmp_path.iterdir()) == before
-
-
-def test_a_failure_is_one_line_and_exit_status_1(nbest):
-    done = run(f"--nbest_file={nbest}", f"--output_file={nbest}")
-    assert done.returncode == 1
-    assert done.stderr == f"error: {nbest}: exists; pass --overwrite to replace it\n"
-    assert done.stdout == ""
-    assert json.loads(nbest.read_text()) == LISTS
 
 
 @pytest.mark.parametrize("ranked", [True, False])

@@ -71,17 +71,12 @@ WRONG = {
         ("--model=a --model=b --lm_weight=.7,.4", "must be between 0 and 1, not 0.7,0.4"),
         ("--curve_file=c.png", "curve_file needs dev_nbest_file"),
         ("--report=r.txt", "report must end in .html, not 'r.txt'"),
-        ("--report=r.json", "report must end in .html, not 'r.json'"),
         ("--dev_nbest_file=y --curve_file=c.pdf", "curve_file must end in .png, .svg"),
         ("--length_bonus=inf", "length_bonus must be a finite number, not inf"),
         ("--reduction=max", "reduction=max"),
         ("--format=xml", "format=xml"),
         ("--beam_size=0", "beam_size=0"),
         ("--metric=none --dev_nbest_file=y", "tuning on dev_nbest_file needs a metric, not none"),
-        (
-            "--metric=bleu --normalize=lower",
-            "normalize=lower is for metrics of speech, such as wer and cer, not",
-        ),
         ("--normalize=upper", "normalize=upper"),
         ("--dev_reference_file=y", "needs dev_nbest_file"),
         ("--dev_score_file=y", "needs dev_nbest_file"),
@@ -95,7 +90,6 @@ WRONG = {
         ),
         ("--features=am_score=x", "features: expected name=number, got 'am_score=x'"),
         ("--features=rank=nan", "features: expected name=number, got 'rank=nan"),
-        ("--features=rank=", "features: expected name=number, got 'rank='"),
         ("--features==1", "features must be different names, not '=1'"),
         ("--features=a=1,a=2", "features must be different names, not 'a=1,a=2'"),
         ("--model=none --model=small", "--model=none does not go with another --model"),
@@ -139,21 +133,17 @@ def test_wrong_flags_are_one_line_and_exit_with_2(no_model, command, flags, rule
 # Two values for what takes one; the last one counted before.
 TWICE = [
     ("tta-rerank", "--beam_size=1 --beam_size=2", "beam_size"),
-    ("tta-rerank", "--beam_size=2 --beam_size=3", "beam_size"),  # an integer
-    ("tta-rerank", "--scale=1 --scale=1", "scale"),  # a number, the same one
     ("tta-rerank", "--decision=max --decision=mbr", "decision"),  # a choice
     ("tta-rerank", "--rank_scores --norank_scores", "rank_scores"),  # yes or no
     ("tta-rerank", "-metric=wer --metric cer", "metric"),  # other spellings
     ("tta-rerank", "--verbosity=1 -v=0", "verbosity"),  # of absl
     ("tta-rerank", "--offline --offline", "offline"),  # of every command
     ("tta-score", "--input_file=x --model=a --model=b", "model"),
-    ("tta-fit-pooling", "--model=a --model=b", "model"),
     (
         "tta-pretrain",
         "--mixed_precision=float32 --precision=float32",
         "mixed_precision",
     ),  # an alias
-    ("tta-probe", "--seed=1 --seed=2", "seed"),
 ]
 
 

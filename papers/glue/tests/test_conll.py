@@ -43,12 +43,6 @@ def test_a_tag_that_continues_an_entity_of_another_type_is_read_and_listed(write
     assert stray_tags(EXPECTED) == []
 
 
-def test_entity_type():
-    assert [entity_type(tag) for tag in ("B-creative-work", "I-person", "O")] == [
-        *("creative-work", "person", "")
-    ]
-
-
 @pytest.mark.parametrize(
     ("text", "message", "why"),
     [

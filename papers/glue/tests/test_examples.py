@@ -81,18 +81,6 @@ def test_rows_of_qqp_without_a_question_are_left_out_and_counted(tmp_path):
     )
 
 
-def test_columns_with_other_names(tmp_path):
-    rows = ["x y\tz\t1", "x y\tz\t2"]
-    path = write(tmp_path / "a.tsv", "first\tsecond\tkind", rows)
-    files = {"train_file": path, "dev_file": path, "test_file": path}
-    named = {"text_columns": ["first", "second"], "label_column": "kind"}
-    examples = read(tmp_path, **files, **named)
-    assert (examples.train.texts, examples.labels) == ([PAIR] * 2, ("1", "2"))
-    numbers = read(tmp_path, **files, **named, regression=True)
-    assert (numbers.train.gold.tolist(), numbers.labels) == ([1.0, 2.0], ())
-    assert numbers.metrics == ("pearson", "spearman")
-
-
 @pytest.mark.parametrize(
     ("rows", "rule"),
     [

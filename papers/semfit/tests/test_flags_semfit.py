@@ -186,28 +186,18 @@ def broken(folder, name, change):
     return str(folder / name)
 
 
-def with_nan(array):
-    array[7, 3] = np.nan
-    return array
-
-
 @pytest.mark.parametrize(
     ("changes", "rule"),
     [
         ({"vectors": None}, "output_layer semfit needs vectors; tta create-vectors"),
         ({"output_layer": "tied_softmax"}, "vectors needs output_layer semfit"),
-        ({"output_layer": None}, "vectors needs output_layer semfit"),
         (
             {"output_layer": None, "vectors": None, "semfit_distance": "l2"},
             "semfit_distance needs output_layer semfit, not tied_softmax",
         ),
         ({"vectors": "none"}, "none/vectors.npy: no such file; tta create-vectors writes"),
-        ({"vectors": with_nan}, "broken/vectors.npy: the vector of 'c' is not finite"),
-        ({"vectors": lambda a: a[1:]}, "broken/vectors.npy: it has 22 vectors, and vocab"),
         ({"config_file": "other_size.json"}, "vectors.npy: its vectors have 19 numbers, but targe"),
         ({"config_file": "small.json"}, "target_size must be at least 16 with semfit_distance vmf"),
-        ({"num_sampled_pieces": 5}, "num_sampled_pieces needs a softmax, which SemFitHead does no"),
-        ({"log_normalizer_weight": 0.1}, "log_normalizer_weight needs a softmax, which SemFitHead"),
         ({"init_checkpoint": "other_size"}, "other_size: weight encoder/layer_1/"),
     ],
 )
@@ -226,8 +216,6 @@ def test_what_does_not_fit_is_refused_in_one_line(folder, changes, rule):
         VOCABULARY.save(folder / "other_size/vocab.txt")
         save_model(tiny_model(num_hidden_layers=2), folder / "other_size", "")
     changes = dict(changes)
-    if callable(change := changes.get("vectors")):
-        changes["vectors"] = broken(folder, "broken", change)
     for name in ("config_file", "init_checkpoint", "vectors"):
         if isinstance(changes.get(name), str):
             changes[name] = str(folder / changes[name])

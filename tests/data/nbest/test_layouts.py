@@ -63,11 +63,6 @@ def test_plural_names_are_read_as_the_singular(write, arrays, scores):
     assert read_nbest(write(written(file.lists, file.format))).lists == file.lists
 
 
-def test_a_plural_array_of_another_length_is_refused(write):
-    with pytest.raises(InputError, match='one number in "am_scores" per hypothesis, got 1 for 2'):
-        read_nbest(write('{"hypotheses": ["a", "b"], "am_scores": [-1], "lm_scores": [-1, -2]}'))
-
-
 PAIR = {"texts": ["a b", "c"], "scores": [-1.0, -2.0]}
 BEAMS = [{"text": "a b", "score": -1.0}, {"text": "c", "score": -2.0}]
 TWO = [{"id": "u", **PAIR}, {"id": "v", **PAIR}]

@@ -351,16 +351,6 @@ def test_a_new_reference_replaces_the_old_one(tmp_path, inner):
     )
 
 
-def test_a_list_without_hypotheses_has_no_scores(tmp_path):
-    path = tmp_path / "u.jsonl"
-    path.write_text('{"id": "u", "hyps": ["a", "b"], "scores": [-1, -2]}\n{"id": "v", "hyps": ["c"]'
-                    ', "scores": [-1]}\n')  # fmt: skip
-    one, other = read_nbest(path).lists
-    empty = dataclasses.replace(one, hypotheses=())
-    write_nbest(tmp_path / "out.jsonl", [empty, other], "jsonl")
-    assert read_nbest(tmp_path / "out.jsonl").lists == [empty, other]
-
-
 @pytest.mark.parametrize(
     ("path", "channel"),
     [(("alternatives",), "1"), (("channels", 0, "x"), "1"), (("channels", 1, "x"), "2")],

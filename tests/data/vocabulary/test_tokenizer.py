@@ -101,18 +101,6 @@ def test_hostile_lines_get_the_ids_of_hugging_face(lower_case, tmp_path):
                 assert ids == expected.ids, repr(line)
 
 
-@pytest.mark.parametrize(
-    ("specials", "longest"),
-    [(TTA_SPECIALS, 1000), (("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"), 100)],
-)
-def test_the_longest_word(specials, longest):
-    """The limit counts characters, not bytes; that of BERT's vocabularies is BERT's."""
-    tokenizer = Tokenizer(Vocabulary((*specials, "ก", "##ก")))
-    known, unknown = tokenizer.encode(["ก" * longest, "ก" * (longest + 1)])
-    assert tokenizer.pieces(known) == ["ก"] + ["##ก"] * (longest - 1)
-    assert tokenizer.pieces(unknown) == ["[UNK]"]
-
-
 LETTERS = [*"abcde", *(f"##{piece}" for piece in ("a", "b", "c", "bc", "abcde", "dea", "eda"))]
 
 
@@ -176,22 +164,6 @@ def test_text_never_becomes_a_special_id(lower_case, family):
     ]
     for text, ids in zip(texts, tokenizer.encode(texts), strict=True):
         assert not forbidden & set(ids.tolist()), text
-
-
-def test_no_texts(tokenizer):
-    assert tokenizer.encode([]) == []
-    ids, lengths = tokenizer.tokenize_flat([])
-    assert len(ids) == len(lengths) == 0
-
-
-def test_many_texts_at_once_equal_one_by_one(tokenizer):
-    texts = ["the cat", "", "sat", "don't sat, cats", ""]
-    ids, lengths = tokenizer.tokenize_flat(texts)
-    together = tokenizer.encode(texts)
-    assert lengths.tolist() == [len(t) for t in together]
-    np.testing.assert_array_equal(ids, np.concatenate(together))
-    for text, expected in zip(texts, together, strict=True):
-        np.testing.assert_array_equal(tokenizer.encode([text])[0], expected)
 
 
 @pytest.mark.parametrize("bad", [-1, len(PIECES)])

@@ -57,11 +57,6 @@ def test_words_are_those_of_a_plain_loop():
     assert len(plain(text)) > 3000
 
 
-def test_lower_case_strips_accents():
-    assert split_words("The CAFÉ, Ünï", lower_case=True) == ["the", "cafe", ",", "uni"]
-    assert WordTokenizer(VOCABULARY, True).encode(["THÉ"])[0].tolist() == [VOCABULARY.ids["the"]]
-
-
 def test_unknown_words_and_texts_that_look_like_special_tokens():
     tokenizer = WordTokenizer(VOCABULARY)
     ids, lengths = tokenizer.tokenize_flat(["the dog", "", b"[UNK]", "[PAD]"])

@@ -5,7 +5,6 @@ import json
 import numpy as np
 import pytest
 
-from tests.faults import file_size_limit
 from tests.modeling.tiny import batch, tiny_config, tiny_model
 from tta.errors import InputError
 from tta.modeling.formats.model_directory import load_model, save_model
@@ -103,12 +102,3 @@ def test_a_flipped_bit_in_a_file_without_a_checksum_is_noticed(tmp_path, name):
     (tmp_path / name).write_bytes(content.replace(b"\n", b" \n"))  # only the checksum differs
     with pytest.raises(InputError, match=f"{name}: damaged or changed since its weights were sav"):
         load_model(tmp_path)
-
-
-def test_a_full_disk_leaves_the_previous_model(directory):
-    before, model = {p.name: p.read_bytes() for p in directory.iterdir()}, load_model(directory)
-    with file_size_limit(1000), pytest.raises(OSError, match="File too large") as error:
-        save_model(model, directory, "short")
-    assert error.value.filename == str(directory / "model.weights.h5")
-    after = {path.name: path.read_bytes() for path in directory.iterdir()}
-    assert after == before | {"README.md": b"short"}

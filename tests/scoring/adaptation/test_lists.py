@@ -322,14 +322,6 @@ def test_a_training_that_diverges_is_refused(nbest, tmp_path):
     assert not (tmp_path / "new").exists()
 
 
-def test_a_training_that_sigterm_stopped_leaves_nothing(nbest, tiny, tmp_path, monkeypatch):
-    """A trainer then returns False; test_trainer.py stops one by each signal."""
-    stopped = SimpleNamespace(train=lambda until: False)
-    monkeypatch.setattr(lists, "make_list_trainer", lambda *_, **options: stopped)
-    assert adapt(config(nbest, tmp_path / "new"), str(tiny)) is None
-    assert not (tmp_path / "new").exists()
-
-
 @without_graphs()
 def test_a_training_that_ctrl_c_stopped_leaves_nothing(nbest, tmp_path, monkeypatch, capfd):
     model = write_model_directory(tmp_path / "tiny", ONE_LAYER)
@@ -348,20 +340,6 @@ def test_a_training_that_ctrl_c_stopped_leaves_nothing(nbest, tmp_path, monkeypa
     assert not (tmp_path / "new").exists()
     assert capfd.readouterr().err.endswith("; repeat the command to begin anew\n")
     signal.signal(signal.SIGINT, handler)
-
-
-def test_no_improvement_is_refused(nbest, tiny, tmp_path, monkeypatch):
-    rates = []
-
-    def make_idle_trainer(lm, examples, learning_rate, **_):
-        rates.append(learning_rate)
-        return SimpleNamespace(train=lambda until: True)
-
-    monkeypatch.setattr(lists, "make_list_trainer", make_idle_trainer)
-    with pytest.raises(InputError, match="no pass over the lists lowered the expected word errors"):
-        adapt(config(nbest, tmp_path / "new"), str(tiny))
-    assert rates == pytest.approx([0.01 / 3**number for number in range(4)])
-    assert not (tmp_path / "new").exists()
 
 
 @pytest.mark.parametrize("number", [1, 16, 17, 40])

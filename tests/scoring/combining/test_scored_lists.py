@@ -54,6 +54,16 @@ def test_features_are_those_that_every_hypothesis_has():
         arrays.feature("lm")
 
 
+def test_the_rank_is_always_a_feature_and_not_read_from_files():
+    lists = [nbest(("a", None, {RANK: 9.0}), ("b", None, {RANK: 9.0}), ("c", None, {RANK: 9.0}))]
+    for one in (lists, [score_by_rank(one) for one in lists]):
+        arrays = ScoredLists.build(one)
+        assert common_features(one) == {RANK}
+        np.testing.assert_allclose(arrays.feature(RANK), [[0, -math.log(2), -math.log(3)]])
+    np.testing.assert_allclose(arrays.first_pass, arrays.feature(RANK))
+    assert common_features([]) == common_features([nbest()]) == {RANK}
+
+
 @pytest.mark.parametrize(
     ("scores", "expected"),
     [

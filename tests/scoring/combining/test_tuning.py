@@ -91,6 +91,25 @@ def commands(*wrong):
     ]
 
 
+def test_the_scale_follows_the_errors_of_the_picks(monkeypatch):
+    """Expected errors always prefer sharper probabilities; a consensus of all may be better."""
+    texts = ["a b c d", "a b x d", "a b c x", "x b c d", "a x c d", "a b y d", "x y z w"]
+    hypotheses = tuple(Hypothesis(text, -2.0 - 0.1 * i) for i, text in enumerate(texts[:-1]))
+    hypotheses += (Hypothesis(texts[-1], -1.5),)
+    nbest = [NBestList(f"u{i}", hypotheses, "a b c d") for i in range(60)]
+    losses = PairwiseLosses.build(nbest, WER)
+    lists, statistics = ScoredLists.build(nbest, losses=losses), ListStatistics.build(nbest, WER)
+    given = FixedWeights(shares=(), length_bonus=0.0)
+    sharp = dataclasses.replace(guess(lists, given), scale=1.2 * guess(lists, given).scale)
+    assert select(lists, sharp).tolist() == [6] * 60
+    monkeypatch.setattr(
+        "tta.scoring.combining.tuning._fit", lambda _, columns, __: columns.point(sharp)
+    )
+    weights = tune(lists, statistics, given)
+    assert select(lists, weights).tolist() == [0] * 60
+    assert weights == dataclasses.replace(sharp, scale=weights.scale)
+
+
 GIVEN = {
     "lm_weight": {"lm_weight": 0.3, "shares": (0.5, 0.5)},
     "lm_weight 0": {"lm_weight": 0.0, "shares": (0.5, 0.5)},

@@ -120,27 +120,6 @@ def test_mbr_writes_minus_the_expected_loss_best_first(votes, tmp_path):
     assert [row["expected_loss"] for row in rows] == pytest.approx(expected, abs=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("values", "scale", "signature"),
-    [
-        (PLAIN, "1", "decision:mbr|length_bonus:0|scale:1|loss:word errors"),
-        (PLAIN | {"metric": "bleu", "length_bonus": -0.5}, "1",
-         "decision:mbr|length_bonus:-0.5|scale:1|loss:1 - chrF"),
-        (PLAIN | {"scale": 0.0, "features": ["rank=-2"]}, "0",
-         "decision:mbr|length_bonus:0|scale:0|loss:word errors|features:rank=-2"),
-        ({"decision": "max", "length_bonus": 0.0, "features": ["rank=.25"]}, "max",
-         "decision:max|length_bonus:0|features:rank=0.25"),
-    ],
-)  # fmt: skip
-def test_the_table_and_the_signature_name_the_decision(votes, values, scale, signature):
-    report = rerank_files(RerankConfig(nbest_file=votes, **values), [])
-    assert report.signatures[-1] == signature
-    row = next(line for line in str(report).splitlines() if line.startswith("no model"))
-    assert row.split()[-1] == scale
-    heading = next(line for line in str(report).splitlines() if line.startswith("  "))
-    assert heading.split()[-2:] == ["reduction", "scale"]
-
-
 @pytest.mark.parametrize("dev", [True, False], ids=["tuned", "guessed"])
 def test_without_a_model_nothing_is_loaded_and_the_page_has_no_colours(
     votes, tmp_path, loaded, dev

@@ -9,12 +9,10 @@ import socket
 
 import pytest
 
-import tta
 from tests.commands import run_command
 from tests.fake_model import FakeModel
 from tests.scoring.server.serving import serving
 from tta.errors import InputError
-from tta.scoring.combining.weights import RerankWeights
 from tta.scoring.reports.page import style
 from tta.scoring.server.config import ServerConfig
 from tta.scoring.server.guard import is_own
@@ -58,27 +56,6 @@ def test_a_list_is_reranked(port):
     ]  # fmt: skip
     assert answer["weights"] == WEIGHTS | {"bonus_is_guessed": False, "first_level": None}
     assert answer["signature"] == "fake|version:0"
-
-
-@pytest.mark.parametrize(
-    "weights",
-    [
-        None,
-        {"lm_weight": 0.2, "length_bonus": 1.5, "scale": 0.5, "features": {}},
-        {"lm_weight": 0.1, "length_bonus": 1.5, "scale": 0.5, "features": {"distance": 0.5}},
-    ],
-)
-def test_the_order_is_that_of_tta_rerank(port, weights):
-    answer = json.loads(ask(port, LIST | {"weights": weights})[2])
-    given = None if weights is None else RerankWeights(**weights)
-    expected = tta.rerank(*LIST.values(), FakeModel(), weights=given)
-    shown = answer["hypotheses"]
-    assert [one["index"] for one in shown] == expected.indices
-    assert [one["score"] for one in shown] == expected.scores
-    assert [one["posterior"] for one in shown] == expected.posteriors
-    assert [one["expected_loss"] for one in shown] == expected.expected_losses
-    assert answer["weights"]["lm_weight"] == expected.weights.lm_weight
-    assert answer["weights"]["features"] == expected.weights.features
 
 
 def test_the_page_loads_nothing_from_elsewhere(port):

@@ -68,14 +68,6 @@ def test_several_lists_are_reranked_as_by_tta_rerank():
     assert both[0] == 400
 
 
-def test_a_search_is_told_what_this_route_is():
-    with serving(FakeModel()) as port:
-        status, _, answer = ask(port, "/v1/rerank", {"query": "a", "documents": ["b"]})
-    message = json.loads(answer)["error"]["message"]
-    assert (status, message.count("\n")) == (400, 0)
-    assert "hypotheses" in message
-
-
 def test_similarities_are_those_of_the_model():
     first, second = ["the cat", "a dog"], ["the mat", "the cat"]
     with serving(FakeModel()) as port:

@@ -303,16 +303,6 @@ def test_without_vnni_rows_have_scales_of_their_own(directory, monkeypatch):
     assert "MatMulIntegerToFloat" not in found
 
 
-def test_without_the_file_all_is_as_before(tmp_path):
-    folder = write_arrays(tmp_path / "model")
-    write_light(folder, rows())
-    scores = tta.load(folder, engine="onnxruntime").score(TEXTS)
-    (folder / LIGHT).unlink()
-    np.testing.assert_array_equal(tta.load(folder, engine="onnxruntime").score(TEXTS), scores)
-    rounded = tta.load(folder, engine="onnxruntime", precision="int8")
-    assert rounded.engine.precision == "int8"
-
-
 def test_ranges_of_other_weights_are_refused(tmp_path):
     folder, other = write_arrays(tmp_path / "model"), write_arrays(tmp_path / "other", seed=1)
     write_light(other, rows())
