@@ -12,6 +12,7 @@ from tta.scoring.combining.scored_lists import (
     ScoredLists,
     check_widths,
     common_features,
+    score_by_rank,
 )
 
 

@@ -9,9 +9,11 @@ from tests.scoring.combining.random_lists import WER, make
 from tta.data.nbest.lists import Hypothesis, NBestList
 from tta.scoring.combining.decision import select
 from tta.scoring.combining.guess import guess, spread
+from tta.scoring.combining.scored_lists import ListStatistics, ScoredLists
 from tta.scoring.combining.tuning import tune
 from tta.scoring.combining.weights import FixedWeights, RerankWeights
 from tta.scoring.metrics.bleu import Bleu
+from tta.scoring.metrics.risk import PairwiseLosses
 
 FREE = FixedWeights()
 METRICS = pytest.mark.parametrize("metric", [WER, Bleu("none")], ids=lambda metric: metric.name)
