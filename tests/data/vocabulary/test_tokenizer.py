@@ -76,7 +76,7 @@ def hostile_lines(count):
 
 @pytest.mark.parametrize("lower_case", [True, False])
 def test_hostile_lines_get_the_ids_of_hugging_face(lower_case, tmp_path):
-    lines = list(hostile_lines(10_000))
+    lines = list(hostile_lines(3_000))
     letters = sorted({c for line in lines[::3] for c in line + line.lower() if not c.isspace()})
     specials = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
     tokens = dict.fromkeys([*specials, "the", "cat", *letters, *(f"##{c}" for c in letters)])
@@ -94,7 +94,7 @@ def test_hostile_lines_get_the_ids_of_hugging_face(lower_case, tmp_path):
         others.append(fast(lines, add_special_tokens=False).encodings)
     tokenizer = Tokenizer(vocabulary, lower_case)
     found = [ids.tolist() for ids in tokenizer.encode(lines)]
-    assert sum(len(ids) for ids in found) > 100_000
+    assert sum(len(ids) for ids in found) > 30_000
     for other in others:
         for line, ids, expected in zip(lines, found, other, strict=True):
             if "[MASK]" not in line:  # which those take for the special token

@@ -83,6 +83,19 @@ def test_columns_have_a_mean_of_0_in_each_list_and_documented_units():
     assert not units
 
 
+def test_a_feature_that_hardly_varies_has_the_unit_of_the_lists_where_it_does():
+    """So its weight has no pole: one stray value among many lists is no evidence."""
+    made = make(2, features=(0.0,), count=40)
+    values = np.zeros_like(made.lists.first_pass)
+    values[7, 0] = 3.0
+    lists = dataclasses.replace(made.lists, features=made.lists.features | {"f0": values})
+    columns = build(lists, FixedWeights(features={"f0": None}))
+    row = lists.present[7]
+    assert 1 / columns.basis[:, columns.names.index("f0")].max() == pytest.approx(
+        values[7, row].std()
+    )
+
+
 def test_ranks_are_known_by_a_flag_not_by_their_last_bit():
     lists = make(3).lists
     near = np.nextafter(lists.features[RANK], 9.0)

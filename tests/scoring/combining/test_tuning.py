@@ -78,6 +78,19 @@ def test_the_weights_are_the_lowest_point_of_the_documented_objective():
     assert found.features["f0"] == pytest.approx(expected.features["f0"], rel=1e-3)
 
 
+def test_lists_without_evidence_leave_the_guess():
+    """All hypotheses are equally wrong, so among equal errors the guess is the nearest."""
+    made = make(23, models=(1.0,), features=(0.5,))
+    counts = np.where(made.statistics.present[..., None], made.statistics.counts[:, :1], 0)
+    statistics = ListStatistics(WER, counts, made.statistics.present)
+    given = FixedWeights(features={"f0": None})
+    found, expected = tune(made.lists, statistics, given), guess(made.lists, given)
+    assert found.lm_weight == pytest.approx(expected.lm_weight)
+    assert found.length_bonus == pytest.approx(expected.length_bonus)
+    assert found.scale == pytest.approx(expected.scale)
+    assert not found.bonus_is_guessed
+
+
 def commands(*wrong):
     """Lists of commands whose best hypothesis is the longest one."""
     return [

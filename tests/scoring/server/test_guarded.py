@@ -3,12 +3,8 @@
 import contextlib
 import http.client
 import json
-import signal
 import socket
-import subprocess
-import sys
 import time
-from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
@@ -123,18 +119,3 @@ def test_work_ends_when_the_client_has_left_and_short_requests_go_between():
         assert scored < 850
         time.sleep(0.5)
         assert lm.texts == scored
-
-
-def test_several_workers_answer_and_end_with_status_0():
-    command = [sys.executable, "-m", "tta", "serve", "--port=0", "--workers=2"]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    with subprocess.Popen(command, **pipes) as process:
-        address = process.stdout.readline().split()[0]
-        try:
-            answers = [ask(urlsplit(address).port, "/v1/score", {"texts": ["a"]}) for _ in "1234"]
-        finally:
-            process.send_signal(signal.SIGTERM)
-            _, log = process.communicate(timeout=60)
-    assert [status for status, *_ in answers] == [200] * 4
-    assert len({body for *_, body in answers}) == 1
-    assert (process.returncode, "Traceback" in log) == (0, False)
