@@ -123,19 +123,6 @@ def test_a_missing_representation_is_refused_before_any_model_encodes(sts, monke
     assert models["one"].encoded == []
 
 
-def test_writes_the_cosine_of_every_pair(sts, tmp_path, model):
-    write(sts, [*PAIRS[:3], ("A\tred  door, open", "Blue", 0.0)])
-    output = tmp_path / "cosines.tsv"
-    compare(sts, representation=["embed"], output_file=str(output), models=["runs/mine"])
-    heading, *lines = output.read_text().splitlines()
-    rows = [dict(zip(heading.split("\t"), line.split("\t"), strict=True)) for line in lines]
-    assert rows[3]["first"] == "A red door, open"
-    assert [float(row["gold"]) for row in rows] == [pair[2] for pair in PAIRS]
-    assert [row["pair"] for row in rows] == ["1", "2", "3", "4"]
-    assert {(row["model"], row["vectors"]) for row in rows} == {("runs/mine", "embed")}
-    np.testing.assert_allclose([float(r["cosine"]) for r in rows], loop_cosines("embed"), atol=1e-6)
-
-
 @pytest.mark.parametrize(
     ("content", "output", "message"),
     [

@@ -152,16 +152,3 @@ def test_a_flag_of_one_value_that_is_given_twice_is_one_line(no_model, command, 
     ended = run_command(command, *REQUIRED[command].split(), *flags.split())
     rule = f"--{name} is given more than once, and it takes one value (--help lists the flags)"
     assert ended == (1, "", f"error: {rule}\n")
-
-
-@pytest.mark.parametrize(
-    ("command", "flags"),
-    [
-        ("tta-rerank", "--model=a --model=b --features=a=1 --features=b=1 --lm_weight=.1,.2"),
-        ("tta-sts", "--sts_file=y --representation=embed --representation=context"),
-        ("tta-score", "--texts=a --texts=b"),
-    ],
-)
-def test_lists_may_be_given_in_parts(command, flags):
-    ended = run_command(command, "--only_check_args", *REQUIRED[command].split(), *flags.split())
-    assert (ended.returncode, ended.stderr) == (0, "")

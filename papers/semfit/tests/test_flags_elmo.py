@@ -140,19 +140,6 @@ def test_a_classifier_over_an_elmo_reads_words_never_seen_and_leaves_the_elmo(se
         classify(dataclasses.replace(again, pooling="mean"), semfit[0])
 
 
-@pytest.mark.parametrize("name", ["adaptive", "characters", "tokens"])
-@pytest.mark.slow
-def test_models_with_a_softmax_learn_and_score(folder, name):
-    evaluation = train(folder, name, **OPTIONS.get(name, {})).evaluation
-    assert evaluation.values["nll"] < 2.5  # 2.9 at random
-    lm = tta.load(str(folder / name))
-    scores = lm.score(["7 Cat dog 2", "7 Cat moon 2"])
-    assert np.isfinite(scores).all()
-    tokens = lm.score_tokens(["7 Cat dog 2"])[0]
-    assert sum(tokens.log_probabilities) == pytest.approx(scores[0], abs=1e-4)
-    assert np.isfinite(lm.score(["a word never seen: wug", ""])).all()
-
-
 @without_graphs()
 def test_a_smaller_vocabulary_of_the_same_data_takes_rare_words_as_unknown(folder):
     evaluation = train(folder, "tokens", 10, "few", config={"vocab_size": 12}).evaluation

@@ -20,7 +20,6 @@ from tta.data.vocabulary.config import VocabularyConfig
 from tta.data.vocabulary.train import create_vocab
 from tta.errors import InputError
 from tta.modeling.formats.run_checkpoint import checkpoint_path, read_checkpoint
-from tta.modeling.objectives.language_model import MaskedLanguageModeling
 from tta.modeling.training.config import PretrainingConfig
 from tta.modeling.training.pretrain import pretrain
 from tta.papers.semfit.create import create_vectors
@@ -116,31 +115,6 @@ def test_every_step_from_text_to_a_report(tmp_path):
         )
         assert ended.stderr.count("\n") == 1
     assert not (tmp_path / "1").exists()
-
-
-@pytest.mark.parametrize(
-    ("model_type", "objective", "distance", "num_train_steps"),
-    [("tta", "lae", "vmf", 150), ("bilm", "mlm", "cosine", 300), ("unilm", "clm", "l2", 150)],
-)
-@pytest.mark.slow
-def test_every_family_learns_with_every_distance(
-    folder, monkeypatch, model_type, objective, distance, num_train_steps
-):
-    monkeypatch.setattr(MaskedLanguageModeling, "RATE", 0.3)  # 0.15 would take many more steps
-    # With vMF's default weights, predictions below a cosine of 0.2 shrink to 0.
-    values = json.loads((folder / f"{model_type}.json").read_text())
-    values |= {"output_layer": "semfit", "vmf_lambda_1": 0.0, "vmf_lambda_2": 1.0}
-    (folder / f"{objective}.json").write_text(json.dumps(values))
-    changes = {"objective": objective, "semfit_distance": distance, "optimizer": "muon"}
-    changes |= {"train_batch_tokens": 400, "learning_rate": 2e-2}
-    run = settings(folder, objective, objective, num_train_steps=num_train_steps, **changes)
-    result = pretrain(PretrainingConfig(**run))
-    values = result.evaluation.values
-    assert values["cosine"] > values["constant_cosine"] + 0.07
-    assert values["nearest"] > 0.15
-    saved = json.loads((folder / objective / "config.json").read_text())
-    assert (saved["semfit_distance"], saved["target_size"]) == (distance, M)
-    assert tta.load(folder / objective).encode(["a b c"], "fit").shape == (1, M)
 
 
 @pytest.fixture(scope="module")

@@ -147,19 +147,6 @@ def test_what_is_no_reference_is_refused_by_name(write, references, message, why
 
 
 @pytest.mark.parametrize(
-    ("references", "ids", "message"),
-    [
-        ("a\nb\nc\nd\n", "0 1 3", "input0:3: '2' has a reference but no list"),
-        ("a\nb\n", "0 1 3", "input0: expected one reference per list, got 2 for 3"),
-        (MANIFEST, "ua ub", "list 'ua' has no reference"),
-    ],
-)
-def test_references_that_are_not_of_these_lists_are_refused(write, references, ids, message):
-    with pytest.raises(InputError, match=message):
-        read_references(write(references), ids.split())
-
-
-@pytest.mark.parametrize(
     ("files", "why"),
     [
         ({"u1.txt": "a cat\n", "u2.txt": "\n"}, "the id is the stem; an empty reference"),

@@ -295,22 +295,6 @@ def test_progress_counts_stored_bytes(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("data", "message"),
-    [
-        (b"good\n\nb\xffd\n", "a:3: expected UTF-8, got byte 0xff"),
-        (lzma.compress(b"x\n" * 9999)[:-20], "a: broken or truncated archive"),
-        (gzip.compress(b"x\n" * 9999, mtime=0)[:-9], "a: broken or truncated archive"),
-        (lzma.compress(os.urandom(9999).hex().encode())[:5000] * 2, "a: broken or truncated"),
-    ],
-)
-def test_bad_files(tmp_path, data, message):
-    path = tmp_path / "a"
-    path.write_bytes(data)
-    with pytest.raises(InputError, match=message):
-        list(TextReader([str(path)]))
-
-
-@pytest.mark.parametrize(
     ("name", "text", "options", "noted"),
     [
         ("a.txt", "1\tthe cat\n\n2\tthe dog\n", {}, True),

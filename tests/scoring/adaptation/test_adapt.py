@@ -212,16 +212,6 @@ def test_a_learned_normalizer_is_kept(learned):
     assert _normalizer_error(one) < _normalizer_error(start) / 3
 
 
-@pytest.mark.slow
-def test_a_seed_gives_the_same_weights(learned, text, tmp_path):
-    """test_trainer.py has two equal runs, too."""
-    model, new = learned
-    adapt(config(text, tmp_path / "again", max_passes=1), str(model))
-    one, again = (tta.load(one).model.named_weights() for one in (new, tmp_path / "again"))
-    for name, value in one.items():
-        np.testing.assert_array_equal(value, again[name], err_msg=name)
-
-
 def _normalizer_error(lm):
     """The largest difference between a learned and an exact score: a sum of log-normalizers."""
     vocabulary = lm.tokenizer.vocabulary

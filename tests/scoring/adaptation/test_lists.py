@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import tta
-from tests.tiny import CONFIG, of_family, without_graphs, write_model_directory
+from tests.tiny import CONFIG, without_graphs, write_model_directory
 from tta.data.nbest.files import read_nbest
 from tta.errors import InputError
 from tta.scoring.adaptation import list_training, lists
@@ -195,21 +195,6 @@ def test_the_model_learns_which_hypotheses_have_few_errors(nbest, tiny, adapted)
     assert "`tiny`" in readme
     assert str(report.after) in readme
     assert f"--dev_nbest_file={folder / 'heldout.jsonl'}" in str(report)
-
-
-@pytest.mark.parametrize(
-    ("changes", "max_passes"),
-    [
-        ({"model_type": "unilm", "num_hidden_layers": 1}, 2),
-        ({"model_type": "cloze", "num_hidden_layers": 1}, 4),
-        ({"learned_normalizer": True, "hidden_dropout_prob": 0.5}, 2),
-    ],
-)
-@pytest.mark.slow
-def test_other_models_learn_too(changes, max_passes, nbest, tmp_path):
-    model = write_model_directory(tmp_path / "tiny", of_family(**{"model_type": "tta"} | changes))
-    report = fine_tuned(config(nbest, tmp_path / "new", max_passes=max_passes), model)
-    assert report.after.expected_errors < 0.9 * report.before.expected_errors
 
 
 @pytest.mark.slow

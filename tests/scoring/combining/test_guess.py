@@ -8,11 +8,11 @@ import pytest
 
 from tests.scoring.combining.random_lists import WER, make
 from tta.data.nbest.lists import Hypothesis, NBestList
-from tta.scoring.combining.decision import decide, select
+from tta.scoring.combining.decision import select
 from tta.scoring.combining.guess import guess, spread
 from tta.scoring.combining.part import Part
 from tta.scoring.combining.scored_lists import ScoredLists
-from tta.scoring.combining.weights import FIRST_PASS, FixedWeights, RerankWeights
+from tta.scoring.combining.weights import FixedWeights, RerankWeights
 from tta.scoring.metrics.risk import PairwiseLosses
 
 
@@ -130,23 +130,6 @@ def picks_of(nbest, scores, rank_scores):
     return select(part.lists, guess(part.lists, free(part.lists))).tolist()
 
 
-def test_the_bonus_picks_nothing_that_both_scores_find_worse():
-    """The longer one is worse by little in both; a bonus per word alone would pick it."""
-    texts = {"yes": (-6.0, -12.0), "yes please do": (-6.01, -12.1)}
-    lists = scored(texts)
-    weights = guess(lists, FixedWeights())
-    measured = dataclasses.replace(weights, bonus_is_guessed=False)
-    assert select(lists, measured).tolist() == [1]  # the bonus is right on average
-    assert select(lists, weights).tolist() == [0]
-    plain = decide(lists, dataclasses.replace(measured, length_bonus=0.0))
-    found = decide(lists, weights)
-    for name in ("combined", "posteriors", "expected_losses", "order"):
-        np.testing.assert_array_equal(getattr(found, name), getattr(plain, name))
-    # Where one of the scores prefers the longer one, the bonus may decide.
-    lists = scored({"no": (-6.0, -12.2), "no please do": (-6.01, -12.1)}, texts)
-    assert select(lists, guess(lists, FixedWeights())).tolist() == [1, 0]
-
-
 # The scores of the built-in model, learned and exact, and first passes that are not sure.
 ICE = {"i scream for ice cream": -23.6, "eye scream four ice cream": -41.9}
 HELP = {"i scream": -15.8, "eye scream": -30.0}
@@ -168,23 +151,6 @@ def scored(*lists):
     model = {text: (score, 9) for one in lists for text, (_, score) in one.items()}
     lists = ScoredLists.build(nbest, model, losses=PairwiseLosses.build(nbest, WER))
     return lists.with_list_features(WER)
-
-
-@pytest.mark.parametrize("unit", CONVERSIONS)
-def test_a_first_pass_that_is_not_sure_is_overruled(unit):
-    """The examples of README and `help(tta)`: 0.1 to 1.3 nats against 13 to 18."""
-    convert = CONVERSIONS[unit]
-
-    def one(model, first):
-        wrong, right = sorted(model, key=model.get)
-        scores = dict(zip((wrong, right), first, strict=True))
-        return {text: (convert(scores[text], text), model[text]) for text in scores}
-
-    readme, other = one(ICE, (-11.1, -12.4)), one(MAT, (-7.0, -7.9))
-    for lists in ([one(HELP, (-1.2, -1.3))], [readme], [other], [readme, other]):
-        arrays = scored(*lists)
-        assert select(arrays, FIRST_PASS).tolist() == [0] * len(lists)
-        assert select(arrays, guess(arrays, free(arrays))).tolist() == [1] * len(lists)
 
 
 @pytest.mark.parametrize("where", ["first pass", "model"])

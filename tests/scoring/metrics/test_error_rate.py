@@ -44,20 +44,6 @@ def test_character_error_rate_is_jiwers():
 
 
 @pytest.mark.parametrize(
-    ("reference", "hypothesis", "expected", "why"),
-    [
-        ("a b", "a  b ", [0, 3], "blanks are single"),
-        ("a b", "ab", [1, 3], "a missing blank is an error"),
-        ("abc", "", [3, 3], "everything deleted"),
-        ("", "ab", [2, 0], "silence that was heard as a word"),
-        ("aé", "ae", [1, 2], "characters, not bytes"),
-    ],
-)
-def test_character_errors(reference, hypothesis, expected, why):
-    assert WER.statistics([hypothesis], reference)[0, 4:].tolist() == expected, why
-
-
-@pytest.mark.parametrize(
     ("normalize", "errors"), [("none", [3, 7]), ("lower", [2, 2]), ("basic", [0, 0])]
 )
 def test_hypotheses_and_references_are_normalized_alike(normalize, errors):
