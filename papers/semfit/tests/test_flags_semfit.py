@@ -9,25 +9,16 @@ import numpy as np
 import pytest
 
 import tta
-from tests.commands import run_command
 from tests.faults import forget_last_checkpoint
 from tests.flags.test_pretraining import weights
 from tests.modeling.tiny import tiny_config
 from tests.tiny_dataset import VOCABULARY, sentences_of, write_dataset
-from tta.data.corpus.config import LocalCorpusConfig
-from tta.data.corpus.prepare import create_tfrecords
-from tta.data.vocabulary.config import VocabularyConfig
-from tta.data.vocabulary.train import create_vocab
 from tta.errors import InputError
 from tta.modeling.formats.run_checkpoint import checkpoint_path, read_checkpoint
 from tta.modeling.training.config import PretrainingConfig
 from tta.modeling.training.pretrain import pretrain
 from tta.papers.semfit.create import create_vectors
 from tta.papers.semfit.create_config import VectorsConfig
-from tta.scoring.reranking.config import RerankConfig
-from tta.scoring.reranking.rerank import rerank_files
-from tta.scoring.similarity.config import StsConfig
-from tta.scoring.similarity.sts import compare_files
 
 pytestmark = pytest.mark.tensorflow
 
@@ -62,59 +53,6 @@ def settings(folder, output, model_type="tta", **changes):
         "learning_rate": 1e-2,
     }
     return values | changes
-
-
-@pytest.mark.slow
-def test_every_step_from_text_to_a_report(tmp_path):
-    text, vocab, data = ROOT / "examples/train.txt", tmp_path / "vocab.txt", tmp_path / "data"
-    create_vocab(VocabularyConfig(input_file=[str(text)], vocab_file=str(vocab), vocab_size=800))
-    create_tfrecords(
-        LocalCorpusConfig(
-            input_file=[str(text)],
-            vocab_file=str(vocab),
-            output_dir=str(data),
-            num_shards=2,
-            heldout_fraction=0.1,
-        )
-    )
-    vectors = tmp_path / "vectors"
-    create_vectors(VectorsConfig(input_dir=str(data), output_dir=str(vectors), size=32))
-    run = {
-        "input_dir": str(data),
-        "config_file": str(ROOT / "configs/tiny.json"),
-        "output_dir": str(tmp_path / "model"),
-        "output_layer": "semfit",
-        "vectors": str(vectors),
-        "num_train_steps": 10,
-        "num_warmup_steps": 3,
-        "train_batch_tokens": 512,
-    }
-    result = pretrain(PretrainingConfig(**run))
-    distances = {"distance", "cosine", "nearest", "constant_cosine"}
-    assert set(result.evaluation.values) == {*distances, "common_component"}
-    card = (tmp_path / "model/README.md").read_text()
-    assert f"Held-out: {result.evaluation}\n" in card
-    assert "--output_layer=semfit" in card
-    assert (tmp_path / "model/vectors.npy").read_bytes() == (vectors / "vectors.npy").read_bytes()
-    model = str(tmp_path / "model")
-    pairs = StsConfig(sts_file=[str(ROOT / "examples/sts.csv")], representation=["context", "fit"])
-    assert [one.vectors for one in compare_files(pairs, [model]).results] == ["context", "fit"]
-    lists = RerankConfig(
-        nbest_file=str(ROOT / "examples/asr.test.json"), report=str(tmp_path / "report.html")
-    )
-    assert "score:cosine of prediction" in str(rerank_files(lists, [f"cosine:{model}"]))
-    assert (tmp_path / "report.html").exists()
-    for command, flag in (
-        ("tta-score", f"--input_file={ROOT / 'examples/sentences.txt'}"),
-        ("tta-export", f"--output_dir={tmp_path / '1'}"),
-    ):
-        ended = run_command(command, f"--model={model}", flag)
-        assert (ended.returncode, ended.stdout) == (1, "")
-        assert ended.stderr.startswith(
-            "error: model: the model predicts vectors, not probabilities"
-        )
-        assert ended.stderr.count("\n") == 1
-    assert not (tmp_path / "1").exists()
 
 
 @pytest.fixture(scope="module")

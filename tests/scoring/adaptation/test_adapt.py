@@ -268,18 +268,6 @@ def test_no_improvement_is_refused(text, tmp_path, monkeypatch):
     assert not (tmp_path / "new").exists()
 
 
-def test_a_full_disk_leaves_nothing(text, tmp_path, monkeypatch):
-    def full(*_):
-        raise OSError(28, "No space left on device")
-
-    model = write_model_directory(tmp_path / "tiny", ONE_LAYER)
-    monkeypatch.setattr(Trainer, "train", trained_to(0.0))
-    monkeypatch.setattr("tta.modeling.formats.model_directory.save_weights", full)
-    with pytest.raises(OSError, match="No space left"):
-        adapt(config(text, tmp_path / "new", max_passes=1), str(model))
-    assert not (tmp_path / "new").exists()
-
-
 def no_vocabulary(folder):
     (write_model_directory(folder) / "vocab.txt").unlink()
     return str(folder)

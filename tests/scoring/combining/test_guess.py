@@ -130,18 +130,6 @@ def picks_of(nbest, scores, rank_scores):
     return select(part.lists, guess(part.lists, free(part.lists))).tolist()
 
 
-# The scores of the built-in model, learned and exact, and first passes that are not sure.
-ICE = {"i scream for ice cream": -23.6, "eye scream four ice cream": -41.9}
-HELP = {"i scream": -15.8, "eye scream": -30.0}
-MAT = {"the cat sat on the mat": -16.1, "the cat sad on the mat": -29.0}
-CONVERSIONS = {
-    "natural log": lambda score, text: score,
-    "log10": lambda score, text: score / math.log(10),
-    "per token": lambda score, text: score / len(text.split()),
-    "confidence": lambda score, text: math.exp(score / len(text.split())),
-}
-
-
 def scored(*lists):
     """Lists {text: (first-pass score, the model's)}, in this order."""
     nbest = [
