@@ -187,32 +187,6 @@ def test_printed_weights_give_the_same_output(tmp_path, models, decision, tuned)
     assert flags_of(again, title) == flags_of(report, title)
 
 
-@pytest.mark.parametrize(
-    ("normalize", "first_pass", "oracle"),
-    [("none", "57.14", "42.86"), ("lower", "42.86", "28.57"), ("basic", "14.29", "0.00")],
-)
-def test_texts_are_normalized_for_the_metric_and_nowhere_else(
-    nbest, dev, tmp_path, model, normalize, first_pass, oracle
-):
-    """With the references "The cat sat," and "a dog ran home.", 7 words."""
-    lists = {
-        "u1": {**LISTS["u1"], "ref": "The cat sat,"},
-        "u2": {**LISTS["u2"], "ref": "a dog ran home."},
-    }
-    nbest.write_text(json.dumps(lists))
-    dev.write_text(json.dumps({f"{i}-{name}": lists[name] for i in range(5) for name in lists}))
-    report = rerank(nbest, dev_nbest_file=dev, normalize=normalize, output_file=tmp_path / "out")
-    assert report.signatures[1].endswith(f"|normalize:{normalize}")
-    rows = table(str(report), str(nbest))
-    assert (rows["first pass"][0], rows["oracle"][0]) == (first_pass, oracle)
-    assert rows["reranked"][0] == oracle  # tuned on what the metric reads
-    note = f"with --normalize=basic, the WER of the first pass is 14.29, not {first_pass}"
-    assert (note in str(report)) == (normalize != "basic")
-    output = json.loads((tmp_path / "out").read_text())
-    assert [one["ref"] for one in output.values()] == ["The cat sat,", "a dog ran home."]
-    assert output["u1"]["hyp_1"]["text"] == "the cat sat"
-
-
 def test_every_distinct_text_is_scored_once(nbest, dev, model):
     more = {**LISTS["u2"], "hyp_4": {"score": -9.0, "text": "home"}}
     dev.write_text(json.dumps({"d1": LISTS["u1"], "d2": more}))

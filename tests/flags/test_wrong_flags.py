@@ -47,11 +47,9 @@ WRONG = {
         ("--ner --test_file=x --pooling=sif", "pooling has no meaning with ner"),
         ("--ner --test_file=x --text_columns=a", "text_columns has no meaning with ner"),
         ("--text_columns=a,b,c", "text_columns must be one or two, not 3"),
-        ("--text_columns=a,a", "text_columns must name at least one, and none twice"),
         ("--representation=", "representation must name at least one"),
         ("--pooling=max", "pooling must be mean or sif or whitened, not 'max'"),
         ("--num_folds=1", "num_folds=1"),
-        ("--num_seeds=0", "num_seeds=0"),
         (
             "--features=mix --representation=embed",
             "representation has no meaning with features=mix",
@@ -62,7 +60,6 @@ WRONG = {
     ],
     "tta-rerank": [
         ("--lm_weight=1.5", "lm_weight: each and their sum must be between 0 and 1, not 1.5"),
-        ("--lm_weight=-0.5", "must be between 0 and 1, not -0.5"),
         ("--lm_weight=nan", "lm_weight must be a finite number, not nan"),
         ("--lm_weight=much", "lm_weight=much: could not convert"),
         ("--lm_weight=", "lm_weight=: expected a number"),
@@ -111,7 +108,6 @@ WRONG = {
         ("--pooling=max", "pooling must be mean or sif or whitened, not 'max'"),
         ("--pooling=", "pooling must name at least one, and none twice"),
         ("--pooling=sif,sif", "none twice, not 'sif,sif'"),
-        ("--representation=", "must name at least one, and none twice"),
         ("--representation=embed,embed", "must name at least one, and none"),
         ("--long_sentences=cut", "long_sentences=cut"),
         ("--batch_tokens=0", "batch_tokens=0"),

@@ -48,14 +48,6 @@ def test_the_targets_are_the_vectors_of_the_predicted_tokens(model_type):
     assert not task.weights.numpy()[np.isin(ids, (7, 11))].any(), "no vector, no target"
 
 
-def test_without_zero_vectors_the_weights_are_those_of_tokens():
-    given = make_batch()
-    task = LanguageAutoencoding().task(given, 0)
-    ids, mask = given["input_ids"].numpy(), given["padding_mask"].numpy()
-    assert np.isin(ids[mask], (7, 11)).any()
-    np.testing.assert_array_equal(task.weights, mask & ~np.isin(ids, (7, 11)))
-
-
 @every_family
 def test_the_loss_is_the_head_s(model_type):
     model, objective = make(model_type)

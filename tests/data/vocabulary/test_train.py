@@ -84,27 +84,6 @@ def test_no_text(train, tmp_path):
         train([str(path)])
 
 
-@pytest.mark.parametrize(
-    ("arguments", "status", "message"),
-    [
-        (["--input_file=none.txt", "--vocab_file=v"], 1, "error: none.txt: no file matches"),
-        (["--input_file=none.txt"], 2, "--vocab_file is required"),
-        (["--input_file=-", "--vocab_file=v", "--vocab_size=0"], 2, "vocab_size"),
-        (["--input_file=-", "--vocab_file=folder/v"], 1, "error: folder/v: no such folder"),
-    ],
-)
-def test_command_refuses(tmp_path, arguments, status, message):
-    run = subprocess.run(
-        [sys.executable, "-m", "tta.flags.create_vocab", *arguments],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-    )
-    assert run.returncode == status
-    assert message in run.stderr
-
-
 SCRIPTS = """ΟΔΟΣ ὁδός ς straße STRASSE ½ ² ™ … ﬁne ﬂow \uff21\uff42c İstanbul naïve 한국어 조선
     x² km² e\u0301 我们在这里。你好吗\uff1f 日本語のテキスト ภาษาไทยไม่มีช่องว่าง हिन्दी नमस्ते
     שָׁלוֹם مَرْحَبًا 1½ µm a\u00adb don't"""

@@ -69,13 +69,9 @@ def test_missing_files_are_named(directory, tmp_path):
         ({"vocab_size": 29}, r"token_table has shape \[23, 15\], the config requires \[29, 15\]"),
         ({"num_hidden_layers": 3}, r"weight encoder/layer_2/attention/key/bias is missing"),
         ({"num_hidden_layers": 1}, r"weight encoder/layer_1/\S+ is not one of the model's"),
-        ({"model_type": "gpt"}, r"config\.json: model_type must be tta\b.*, not 'gpt'"),
-        ({"num_attention_heads": 7}, "hidden_size must be a multiple of num_attention_heads"),
-        ({"vocab_size": 10**12}, "a model has at most 10,000,000,000 parameters"),
         # Models of 6 to 10 GB or five million layers are refused before they are built.
         ({"vocab_size": 10**8}, r"too few for the 1,\d+,\d+,\d+ parameters of config\.json"),
         ({"max_position_embeddings": 10**8}, r"too few for the 1,\d+,\d+,\d+ parameters"),
-        ({"num_hidden_layers": 5 * 10**6}, "a model has at most 1,000 layers, not 5000000"),
     ],
 )
 def test_a_config_that_does_not_fit_the_weights_is_refused(directory, changes, rule):

@@ -11,9 +11,7 @@ from tta.data.nbest.lists import Hypothesis, NBestList
 from tta.scoring.combining.decision import select
 from tta.scoring.combining.guess import guess, spread
 from tta.scoring.combining.part import Part
-from tta.scoring.combining.scored_lists import ScoredLists
 from tta.scoring.combining.weights import FixedWeights, RerankWeights
-from tta.scoring.metrics.risk import PairwiseLosses
 
 
 def free(lists):
@@ -128,17 +126,6 @@ def test_without_scores_a_list_gets_the_same_pick_alone_and_in_a_file():
 def picks_of(nbest, scores, rank_scores):
     part = Part.build(nbest, rank_scores=rank_scores).compared(WER).scored(scores)
     return select(part.lists, guess(part.lists, free(part.lists))).tolist()
-
-
-def scored(*lists):
-    """Lists {text: (first-pass score, the model's)}, in this order."""
-    nbest = [
-        NBestList(f"u{i}", tuple(Hypothesis(text, first) for text, (first, _) in one.items()))
-        for i, one in enumerate(lists)
-    ]
-    model = {text: (score, 9) for one in lists for text, (_, score) in one.items()}
-    lists = ScoredLists.build(nbest, model, losses=PairwiseLosses.build(nbest, WER))
-    return lists.with_list_features(WER)
 
 
 @pytest.mark.parametrize("where", ["first pass", "model"])
