@@ -19,7 +19,6 @@ from benchmarks.paper import common, reranking, sts, table1, table2, table7
 from benchmarks.paper.common import Table, training_of
 from benchmarks.paper.reranking import Once
 from benchmarks.paper.results import BEGIN, END, TABLES, results, side_by_side
-from benchmarks.paper.table7 import perplexities
 from benchmarks.paper.train_ngram import written_form
 from tests.fake_model import FakeModel
 from tta.data.nbest.files import read_nbest
@@ -173,48 +172,6 @@ def test_the_difference_of_correlations_is_that_of_resampled_pairs():
     assert sts.difference(result(good), result(good)) == [0, 0, 0]
 
 
-@pytest.mark.slow
-def test_results_and_readme_are_written_from_the_tables(measured, tmp_path):
-    output, _ = measured
-    readme = tmp_path / "README.md"
-    text = "Before\n{}\nAfter\n"
-    begin, end = "<!-- written by benchmarks/paper/results.py: begin -->", "<!-- end -->"
-    readme.write_text(text.format(f"{begin}\nold\n{end}"))
-    flags = [f"--output_dir={output}", f"--results={tmp_path / 'out.md'}", f"--readme={readme}"]
-    done = command("results", *flags, fake=False)
-    assert done.returncode == 0, done.stderr
-    before, _, after = readme.read_text().partition(begin)
-    table, _, after = after.partition(end)
-    assert (before, after) == ("Before\n", "\nAfter\n")
-    for name in ("T-TA, exact", "T-TA, learned"):
-        assert f"| {name} | 0.00 | 0.00 | - |" in table
-    assert "| first pass | 25.00 | 25.00 |" in table
-    assert "| no model | 25.00 \N{DAGGER} | 25.00 \N{DAGGER} |" in table
-    assert "LibriSpeech clean" not in table
-    assert "\N{DAGGER} There may be no gain:" in table
-    assert "old" not in table
-    assert "cloze base" not in table  # It was not measured.
-    assert "sample" not in table
-    record = json.loads((tmp_path / "out.json").read_text())
-    assert list(record) == ["table1"]
-    differences = record["table1"]["differences"]["Arctic snr5"]["T-TA, exact"]
-    assert differences == {"first pass": [-25.0] * 3, "no model": [-25.0] * 3}
-    document = (tmp_path / "out.md").read_text()
-    assert "## Table 1: speech recognition, WER %" in document
-    # What says little is in the record only.
-    assert "| T-TA, exact | 3.97 | 12.38 | 0.00 | 0.00 |\n" in document
-    assert "- Arctic clean: 60 lists" in document
-    assert "LibriSpeech clean" not in document
-    assert "- Of 2 pairs of rows" in document
-    assert "LibriSpeech clean" in record["table1"]["columns"]
-    assert "Not measured yet: `python -m benchmarks.paper.table7`" in document
-
-    readme.write_text("no markers")
-    done = command("results", *flags, fake=False)
-    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
-    assert readme.read_text() == "no markers"
-
-
 def test_the_pages_have_the_figures_of_the_record():
     record = json.loads((ROOT / "docs/results.json").read_text(encoding="utf-8"))
     tables = {name: Table(**record[name]) for name in TABLES}
@@ -288,13 +245,6 @@ def test_a_model_of_the_tables_scores_no_text_twice():
     assert (sums.tolist(), counts.tolist()) == ([-5, -3, -2, -5], [1, 3, 2, 1])
     assert model.scored == ["a cat", "x", "the dog sat"]
     assert (lm.name, lm.signature) == (model.name, model.signature)
-
-
-def test_perplexities_are_averaged_over_sentences():
-    # ln 2, ln 4 and ln 8 per token: the mean over sentences, not over tokens.
-    mean, median = perplexities([-0.6931471805599453, -2.772588722239781, -6.238324625039508],
-                                [1, 2, 3])  # fmt: skip
-    assert (mean, median) == (pytest.approx(14 / 3), pytest.approx(4.0))
 
 
 @pytest.mark.parametrize(

@@ -187,32 +187,6 @@ def test_printed_weights_give_the_same_output(tmp_path, models, decision, tuned)
     assert flags_of(again, title) == flags_of(report, title)
 
 
-@pytest.mark.parametrize(
-    ("normalize", "first_pass", "oracle"),
-    [("none", "57.14", "42.86"), ("lower", "42.86", "28.57"), ("basic", "14.29", "0.00")],
-)
-def test_texts_are_normalized_for_the_metric_and_nowhere_else(
-    nbest, dev, tmp_path, model, normalize, first_pass, oracle
-):
-    """With the references "The cat sat," and "a dog ran home.", 7 words."""
-    lists = {
-        "u1": {**LISTS["u1"], "ref": "The cat sat,"},
-        "u2": {**LISTS["u2"], "ref": "a dog ran home."},
-    }
-    nbest.write_text(json.dumps(lists))
-    dev.write_text(json.dumps({f"{i}-{name}": lists[name] for i in range(5) for name in lists}))
-    report = rerank(nbest, dev_nbest_file=dev, normalize=normalize, output_file=tmp_path / "out")
-    assert report.signatures[1].endswith(f"|normalize:{normalize}")
-    rows = table(str(report), str(nbest))
-    assert (rows["first pass"][0], rows["oracle"][0]) == (first_pass, oracle)
-    assert rows["reranked"][0] == oracle  # tuned on what the metric reads
-    note = f"with --normalize=basic, the WER of the first pass is 14.29, not {first_pass}"
-    assert (note in str(report)) == (normalize != "basic")
-    output = json.loads((tmp_path / "out").read_text())
-    assert [one["ref"] for one in output.values()] == ["The cat sat,", "a dog ran home."]
-    assert output["u1"]["hyp_1"]["text"] == "the cat sat"
-
-
 def test_every_distinct_text_is_scored_once(nbest, dev, model):
     more = {**LISTS["u2"], "hyp_4": {"score": -9.0, "text": "home"}}
     dev.write_text(json.dumps({"d1": LISTS["u1"], "d2": more}))
@@ -254,13 +228,6 @@ def test_the_order_counts_for_lists_without_scores(nbest, model):
     report = str(rerank(nbest))
     assert "note: no first-pass scores: -ln(rank in the list) is used" in report
     assert "by the language model and" not in report
-
-
-@pytest.mark.parametrize("models", [(None,), ()], ids=["model", "no model"])
-def test_rank_scores_change_nothing_for_lists_with_scores(nbest, model, models):
-    yes, no = (str(rerank(nbest, models, rank_scores=ranked)) for ranked in (True, False))
-    assert yes == no
-    assert "rank in the list" not in yes
 
 
 def test_lists_without_references_are_reranked_but_not_measured(nbest, tmp_path, model):
@@ -333,28 +300,6 @@ def test_one_empty_list_is_reported_and_stays_empty(nbest, dev, tmp_path, model)
     assert {row["id"] for row in rows} == {"u1", "u2"}
 
 
-def test_moses_is_measured_by_bleu(tmp_path, model):
-    (tmp_path / "ref").write_text("the cat sat on the mat\na dog ran home\n")
-    (tmp_path / "nbest").write_text(
-        "0 ||| the kat sat on the mat ||| lm= -1 ||| -1.0\n"
-        "0 ||| the cat sat on the mat ||| lm= -2 ||| -1.1\n"
-        "1 ||| a dog ran home ||| lm= -3 ||| -1.0\n"
-    )
-    files = {"nbest_file": tmp_path / "nbest", "reference_file": tmp_path / "ref"}
-    files |= {"output_file": tmp_path / "out"} | BY_SCORE
-    report = str(rerank(**files, bleu_tokenize="none"))
-    rows = table(report, str(tmp_path / "nbest"))
-    assert rows[""][:3] == ["BLEU", "brevity", "length"]
-    assert rows["reranked"][0] == rows["oracle"][0] == "100.00"
-    assert float(rows["first pass"][0]) < 80
-    assert "BLEU|nrefs:1|case:mixed|eff:no|tok:none|smooth:exp|version:" in report
-    lines = (tmp_path / "out").read_text().splitlines()
-    assert lines[0].startswith("0 ||| the cat sat on the mat ||| lm= -2 ||| ")
-    assert "WER" in str(rerank(**files, metric="wer", overwrite=True))
-    with pytest.raises(InputError, match="is for metrics of speech, such as wer and cer, not bleu"):
-        rerank(**files, normalize="basic", overwrite=True)
-
-
 def test_kaldi_costs_have_their_own_file(tmp_path, model):
     (tmp_path / "text").write_text("u-1-1 the kat sat\nu-1-2 the cat sat\nu-1-3\n")
     (tmp_path / "cost").write_text("u-1-1 1.0\nu-1-2 1.25\nu-1-3 9\n")
@@ -368,6 +313,8 @@ def test_kaldi_costs_have_their_own_file(tmp_path, model):
     (tmp_path / "out").unlink()
     with pytest.raises(InputError, match=r"out.scores: exists; pass --overwrite"):
         rerank(**files)
+    with pytest.raises(InputError, match=r"out\.scores: two outputs have the same name"):
+        rerank(**files, scores_file=tmp_path / "out.scores")
     assert not (tmp_path / "out").exists()
 
 
@@ -405,10 +352,6 @@ def test_standard_input_to_standard_output():
     assert "reranked" in done.stderr
 
 
-def test_features_without_names_are_none(nbest):
-    assert run(f"--nbest_file={nbest}", "--features=").returncode == 0
-
-
 @pytest.mark.parametrize(
     ("content", "values", "message"),
     [
@@ -443,14 +386,6 @@ def test_bad_input_is_refused_before_the_model_is_loaded(
         rerank("lists.json", **values)
     assert "\n" not in str(error.value)
     assert sorted(tmp_path.iterdir()) == before
-
-
-def test_a_failure_is_one_line_and_exit_status_1(nbest):
-    done = run(f"--nbest_file={nbest}", f"--output_file={nbest}")
-    assert done.returncode == 1
-    assert done.stderr == f"error: {nbest}: exists; pass --overwrite to replace it\n"
-    assert done.stdout == ""
-    assert json.loads(nbest.read_text()) == LISTS
 
 
 @pytest.mark.parametrize("ranked", [True, False])

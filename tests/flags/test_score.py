@@ -102,14 +102,6 @@ def test_scores_have_the_fewest_digits_of_a_float32():
     assert max(len(repr(value)) for value in read) <= len("-0.000123456789")
 
 
-def test_a_row_is_one_write_so_that_an_interrupt_leaves_whole_lines():
-    written = []
-    stream = io.StringIO()
-    stream.write = written.append
-    row_writer(stream, "-")({"score": -1.5})
-    assert written == ['{"score": -1.5}\n']
-
-
 def test_the_perplexity_of_each_sentence(tmp_path):
     done = command("--input_file=-", "--perplexity", stdin=TEXT)
     found = [row.pop("perplexity") for row in rows(done.stdout)]
@@ -131,33 +123,6 @@ def test_a_perplexity_beyond_the_largest_float_is_no_number():
     assert row["perplexity"] is None
 
 
-def test_words_are_added_with_their_scores():
-    done = command("--input_file=-", "--words", stdin=TEXT)
-    words = {"words": ["the", "kåt"], "word_log_probabilities": [-1.0, -5.0]}
-    assert rows(done.stdout)[2] == ROWS[2] | words
-    done = command("--input_file=-", "--words", "--tokens", stdin=TEXT)
-    tokens = {"tokens": ["the", "kåt"], "log_probabilities": [-1.0, -5.0]}
-    assert rows(done.stdout)[2] == ROWS[2] | tokens | words
-
-
-@pytest.mark.parametrize(
-    ("text", "column"),
-    [
-        ("id\tsentence\n1\tthe cat\n\n2\t\n3\tkat\n", "sentence"),
-        ('n,id,sentence\n1,a,the cat\n2,b,""\n3,"c\nd","kat"\n', "sentence"),
-        ("1\tthe cat\n2\t\n3\tkat\n", "2"),
-    ],
-)
-def test_a_column_of_a_table(text, column):
-    done = command("--input_file=-", f"--column={column}", "--text", stdin=text.encode())
-    assert [(row["text"], row["score"]) for row in rows(done.stdout)] == [
-        ("the cat", -2.0),
-        ("", 0.0),
-        ("kat", -5.0),
-    ]
-    assert b"whole lines" not in done.stderr
-
-
 def test_a_table_needs_a_column_and_lines_like_rows_get_a_note(tmp_path):
     note = b"note: whole lines were read, but they look like those of a table; --column chooses"
     refused = b"b.csv:1: --column chooses the column of the sentences, by name or number; the first"
@@ -173,41 +138,6 @@ def test_a_table_needs_a_column_and_lines_like_rows_get_a_note(tmp_path):
         assert done.returncode == status, name
         assert said in done.stderr, name
         assert bool(said) == (b"--column" in done.stderr), name
-
-
-def test_the_ending_of_the_output_names_its_format(tmp_path):
-    (tmp_path / "in").write_text('the "cat"\tsat, on\n\nthe mat\n')
-    flags = f"--input_file={tmp_path / 'in'}", "--text", "--tokens"
-    expected = {
-        "s.csv": "text,score,num_tokens,num_unknown,tokens,log_probabilities\n"
-        '"the ""cat""\tsat, on",-12.0,4,0,'
-        '"[""the"", ""\\""cat\\"""", ""sat,"", ""on""]","[-1.0, -5.0, -5.0, -1.0]"\n'
-        ",0.0,0,0,[],[]\n"
-        'the mat,-2.0,2,0,"[""the"", ""mat""]","[-1.0, -1.0]"\n',
-        "s.tsv": "text\tscore\tnum_tokens\tnum_unknown\ttokens\tlog_probabilities\n"
-        'the "cat" sat, on\t-12.0\t4\t0\t["the", "\\"cat\\"", "sat,", "on"]'
-        "\t[-1.0, -5.0, -5.0, -1.0]\n"
-        "\t0.0\t0\t0\t[]\t[]\n"
-        'the mat\t-2.0\t2\t0\t["the", "mat"]\t[-1.0, -1.0]\n',
-    }
-    for name, text in expected.items():
-        command(*flags, f"--output_file={tmp_path / name}")
-        assert (tmp_path / name).read_text() == text
-    command(*flags, f"--output_file={tmp_path / 's.csv.gz'}")
-    assert gzip.decompress((tmp_path / "s.csv.gz").read_bytes()).decode() == expected["s.csv"]
-    command(*flags, f"--output_file={tmp_path / 's.txt'}")
-    assert len(rows((tmp_path / "s.txt").read_bytes())) == 3
-
-
-def test_a_folder_is_scored_file_after_file_and_errors_name_the_file(tmp_path):
-    (tmp_path / "in [1]").mkdir()
-    for name, text in (("a", "the cat\n\n"), ("b", "kat\nthe dog\n")):
-        (tmp_path / "in [1]" / name).write_text(text)
-    done = command(f"--input_file={tmp_path / 'in [1]'}")
-    assert [row["score"] for row in rows(done.stdout)] == [-2.0, 0.0, -5.0, -2.0]
-    (tmp_path / "in [1]/b").write_bytes(b"kat\n\xff\n")
-    done = command(f"--input_file={tmp_path}/in*/*")
-    assert b"/b:2: expected UTF-8" in done.stderr
 
 
 @pytest.mark.parametrize("flags", [[], ["--tokens"]])

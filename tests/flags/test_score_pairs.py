@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import ROOT
 from tests.flags.test_score import assert_one_line, command, process
 
 # The fake model scores a known word -1 and any other -5: (good, bad, UID, linguistics_term).
@@ -83,18 +82,6 @@ def test_groups_come_from_a_field(folder, names, flags, expected):
     assert found["all pairs"] == 50.0
 
 
-def test_a_number_or_a_boolean_names_a_group(folder):
-    pairs = [("a", "b", True), ("a", "b", 3), ("a", "b", "3"), ("a", "b", 1.5)]
-    (folder / "pairs.jsonl").write_bytes(json_lines(pairs, ["UID"]))
-    found = groups(command("--pairs=pairs.jsonl"))
-    assert list(found) == ["true", "3", "1.5", "mean of groups", "all pairs"]
-
-
-def test_columns_have_no_groups(folder):
-    (folder / "pairs.tsv").write_text("".join(f"{good}\t{bad}\n" for good, bad, *_ in PAIRS))
-    assert groups(command("--pairs=pairs.tsv")) == {"all pairs": 50.0}
-
-
 def test_the_output_has_a_row_per_pair(folder):
     done = command("--pairs=pairs.jsonl", "--output_file=out.gz", "--text")
     assert done.stdout.decode() == TABLE
@@ -129,8 +116,6 @@ def test_rows_on_standard_output_leave_the_table_on_standard_error(folder):
 
 # (contents of pairs.jsonl, flags, line on standard error, whether a model is loaded)
 FAILURES = [
-    (b"", [], "pairs.jsonl: the file is empty", False),
-    (b"a\n", [], "pairs.jsonl:1: expected a JSON object or 2 columns separated by ", False),
     (b'{"sentence_good": "a"}\n', [], 'pairs.jsonl:1: the pair has no "sentence_bad"', False),
     (b"a\tb\n", ["--pairs=none*"], "none*: no file matches", False),
     (b"a\tb\n", ["--pairs="], "no input file was given", False),
@@ -157,10 +142,3 @@ def test_a_failure_is_one_line_and_leaves_no_output(
     )
     assert_one_line(loaded, message, is_loaded, *pairs, *output, *flags)
     assert os.listdir(folder) == ["pairs.jsonl"]
-
-
-def test_the_example_has_groups_of_five(folder):
-    done = command(f"--pairs={ROOT / 'examples/minimal_pairs.jsonl'}", "--output_file=out")
-    rows = [json.loads(line) for line in Path("out").read_text().splitlines()]
-    assert len(groups(done)) == 8 + 2
-    assert {sum(row["group"] == other["group"] for other in rows) for row in rows} == {5}

@@ -2,10 +2,8 @@
 
 import json
 
-import numpy as np
 import pytest
 
-import tta
 from tta.data.corpus.config import LocalCorpusConfig
 from tta.data.corpus.prepare import create_tfrecords
 from tta.data.vocabulary.config import VocabularyConfig
@@ -61,33 +59,6 @@ def train(folder, model_type, output, steps, config=(), **changes):
         "learning_rate": 1e-2,
     }
     return pretrain(PretrainingConfig(**values | changes))
-
-
-@pytest.mark.slow
-def test_a_model_of_words_learns_and_scores(folder):
-    result = train(folder, "unilm", "uni", 80)
-    assert result.evaluation.values["nll"] < 2.4  # 2.9 at random
-    lm = tta.load(str(folder / "uni"))
-    good, bad = lm.score(["7 Cat dog 2", "7 Cat moon 2"])
-    assert good > bad
-    assert lm.score_tokens(["7 Cat dog 2"])[0].tokens[:4] == ["7", "Cat", "dog", "2"]
-    assert np.isfinite(lm.score(["a word never seen: wug", ""])).all()
-    assert lm.encode(["7 Cat dog 2"]).shape == (1, 24)
-
-
-@pytest.mark.slow
-def test_a_masked_model_of_the_most_frequent_words_takes_no_other_id(folder):
-    """The random words of masked language modeling are among them, too."""
-    small, path = {"vocab_size": 9}, str(folder / "bi")
-    result = train(folder, "bilm", "bi", 60, small)
-    assert result.evaluation.values["nll"] < np.log(9)
-    lm = tta.load(path, unknown="model")
-    assert len(lm.tokenizer.vocabulary) > lm.config.vocab_size == 9
-    scores = lm.score(["7 salt pepper 0", "7 wug zyx 0"])
-    assert np.isfinite(scores).all()
-    start = {"init_checkpoint": path, "learning_rate": 0.0}
-    again = tta.load(train(folder, "bilm", "more", 1, small, **start).directory)
-    np.testing.assert_allclose(again.score(["7 Cat"]), lm.score(["7 Cat"]), rtol=1e-5)
 
 
 def test_what_does_not_fit_is_one_line(folder, tmp_path):

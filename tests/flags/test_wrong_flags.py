@@ -47,11 +47,9 @@ WRONG = {
         ("--ner --test_file=x --pooling=sif", "pooling has no meaning with ner"),
         ("--ner --test_file=x --text_columns=a", "text_columns has no meaning with ner"),
         ("--text_columns=a,b,c", "text_columns must be one or two, not 3"),
-        ("--text_columns=a,a", "text_columns must name at least one, and none twice"),
         ("--representation=", "representation must name at least one"),
         ("--pooling=max", "pooling must be mean or sif or whitened, not 'max'"),
         ("--num_folds=1", "num_folds=1"),
-        ("--num_seeds=0", "num_seeds=0"),
         (
             "--features=mix --representation=embed",
             "representation has no meaning with features=mix",
@@ -62,7 +60,6 @@ WRONG = {
     ],
     "tta-rerank": [
         ("--lm_weight=1.5", "lm_weight: each and their sum must be between 0 and 1, not 1.5"),
-        ("--lm_weight=-0.5", "must be between 0 and 1, not -0.5"),
         ("--lm_weight=nan", "lm_weight must be a finite number, not nan"),
         ("--lm_weight=much", "lm_weight=much: could not convert"),
         ("--lm_weight=", "lm_weight=: expected a number"),
@@ -71,17 +68,12 @@ WRONG = {
         ("--model=a --model=b --lm_weight=.7,.4", "must be between 0 and 1, not 0.7,0.4"),
         ("--curve_file=c.png", "curve_file needs dev_nbest_file"),
         ("--report=r.txt", "report must end in .html, not 'r.txt'"),
-        ("--report=r.json", "report must end in .html, not 'r.json'"),
         ("--dev_nbest_file=y --curve_file=c.pdf", "curve_file must end in .png, .svg"),
         ("--length_bonus=inf", "length_bonus must be a finite number, not inf"),
         ("--reduction=max", "reduction=max"),
         ("--format=xml", "format=xml"),
         ("--beam_size=0", "beam_size=0"),
         ("--metric=none --dev_nbest_file=y", "tuning on dev_nbest_file needs a metric, not none"),
-        (
-            "--metric=bleu --normalize=lower",
-            "normalize=lower is for metrics of speech, such as wer and cer, not",
-        ),
         ("--normalize=upper", "normalize=upper"),
         ("--dev_reference_file=y", "needs dev_nbest_file"),
         ("--dev_score_file=y", "needs dev_nbest_file"),
@@ -95,7 +87,6 @@ WRONG = {
         ),
         ("--features=am_score=x", "features: expected name=number, got 'am_score=x'"),
         ("--features=rank=nan", "features: expected name=number, got 'rank=nan"),
-        ("--features=rank=", "features: expected name=number, got 'rank='"),
         ("--features==1", "features must be different names, not '=1'"),
         ("--features=a=1,a=2", "features must be different names, not 'a=1,a=2'"),
         ("--model=none --model=small", "--model=none does not go with another --model"),
@@ -117,7 +108,6 @@ WRONG = {
         ("--pooling=max", "pooling must be mean or sif or whitened, not 'max'"),
         ("--pooling=", "pooling must name at least one, and none twice"),
         ("--pooling=sif,sif", "none twice, not 'sif,sif'"),
-        ("--representation=", "must name at least one, and none twice"),
         ("--representation=embed,embed", "must name at least one, and none"),
         ("--long_sentences=cut", "long_sentences=cut"),
         ("--batch_tokens=0", "batch_tokens=0"),
@@ -139,21 +129,17 @@ def test_wrong_flags_are_one_line_and_exit_with_2(no_model, command, flags, rule
 # Two values for what takes one; the last one counted before.
 TWICE = [
     ("tta-rerank", "--beam_size=1 --beam_size=2", "beam_size"),
-    ("tta-rerank", "--beam_size=2 --beam_size=3", "beam_size"),  # an integer
-    ("tta-rerank", "--scale=1 --scale=1", "scale"),  # a number, the same one
     ("tta-rerank", "--decision=max --decision=mbr", "decision"),  # a choice
     ("tta-rerank", "--rank_scores --norank_scores", "rank_scores"),  # yes or no
     ("tta-rerank", "-metric=wer --metric cer", "metric"),  # other spellings
     ("tta-rerank", "--verbosity=1 -v=0", "verbosity"),  # of absl
     ("tta-rerank", "--offline --offline", "offline"),  # of every command
     ("tta-score", "--input_file=x --model=a --model=b", "model"),
-    ("tta-fit-pooling", "--model=a --model=b", "model"),
     (
         "tta-pretrain",
         "--mixed_precision=float32 --precision=float32",
         "mixed_precision",
     ),  # an alias
-    ("tta-probe", "--seed=1 --seed=2", "seed"),
 ]
 
 
@@ -162,16 +148,3 @@ def test_a_flag_of_one_value_that_is_given_twice_is_one_line(no_model, command, 
     ended = run_command(command, *REQUIRED[command].split(), *flags.split())
     rule = f"--{name} is given more than once, and it takes one value (--help lists the flags)"
     assert ended == (1, "", f"error: {rule}\n")
-
-
-@pytest.mark.parametrize(
-    ("command", "flags"),
-    [
-        ("tta-rerank", "--model=a --model=b --features=a=1 --features=b=1 --lm_weight=.1,.2"),
-        ("tta-sts", "--sts_file=y --representation=embed --representation=context"),
-        ("tta-score", "--texts=a --texts=b"),
-    ],
-)
-def test_lists_may_be_given_in_parts(command, flags):
-    ended = run_command(command, "--only_check_args", *REQUIRED[command].split(), *flags.split())
-    assert (ended.returncode, ended.stderr) == (0, "")

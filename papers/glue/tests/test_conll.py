@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tta.errors import InputError
-from tta.papers.glue.data.conll import TaggedSentence, entity_type, read_conll, stray_tags
+from tta.papers.glue.data.conll import TaggedSentence, read_conll, stray_tags
 
 EXPECTED = [
     TaggedSentence(["Ann", "Lee", "sat"], ["B-person", "I-person", "O"], 1),
@@ -43,12 +43,6 @@ def test_a_tag_that_continues_an_entity_of_another_type_is_read_and_listed(write
     assert stray_tags(EXPECTED) == []
 
 
-def test_entity_type():
-    assert [entity_type(tag) for tag in ("B-creative-work", "I-person", "O")] == [
-        *("creative-work", "person", "")
-    ]
-
-
 @pytest.mark.parametrize(
     ("text", "message", "why"),
     [
@@ -73,18 +67,6 @@ def test_bad_file(write, text, message, why):
     with pytest.raises(InputError, match=re.escape(f"file{message}")) as raised:
         read_conll(write(text))
     assert "\n" not in str(raised.value), why
-
-
-@pytest.mark.parametrize(("name", "count"), [("train", 3394), ("dev", 1009), ("test", 1287)])
-def test_real_files(tta_data, name, count):
-    path = tta_data / f"labelled/ner/wnut17/{name}.conll"
-    if not path.exists():
-        pytest.skip(f"needs {path}")
-    sentences = read_conll(path)
-    assert len(sentences) == count
-    assert stray_tags(sentences) == ([1674] if name == "dev" else [])
-    types = {entity_type(tag) for one in sentences for tag in one.tags} - {""}
-    assert len(types) == 6
 
 
 @pytest.mark.parametrize(

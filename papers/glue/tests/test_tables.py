@@ -73,26 +73,6 @@ def test_bad_file(write, text, message, why):
     assert "\n" not in str(raised.value), why
 
 
-@pytest.mark.parametrize(
-    ("name", "columns", "label", "count", "labels"),
-    [
-        ("sentences/MR/all.tsv", None, "label", 10_662, 2),
-        ("sentences/TREC/test.tsv", None, "label", 500, 6),
-        ("sentences/TREC/test.tsv", None, "fine_label", 500, 42),
-        ("glue/SNLI/dev.tsv", None, "gold_label", 9_842, 3),
-        ("glue/QNLI/dev.tsv", ["question", "sentence"], "label", 5_463, 2),
-        ("glue/QQP/dev.tsv", ["question1", "question2"], "is_duplicate", 1_000, 2),
-        ("glue/MRPC/dev.tsv", ["#1 String", "#2 String"], "Quality", 408, 2),
-    ],
-)
-def test_real_files(tta_data, name, columns, label, count, labels):
-    path = tta_data / "labelled" / name
-    if not path.exists():
-        pytest.skip(f"needs {path}")
-    table = read_table(path, columns, label)
-    assert (len(table.rows), len(table.labels)) == (count, labels)
-
-
 def test_json_lines_are_a_table(write):
     path = write(
         '{"id": 1, "label": "a", "sentence": "x, y"}\n{"id": 2, "sentence": "z", "label": 3}\n'

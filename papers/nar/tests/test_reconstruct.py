@@ -176,8 +176,6 @@ def test_halves_are_models_by_name(engine, trained):
     assert (random.score(texts) != decoder.score(texts)).any()
     with pytest.raises(InputError, match="has no head, so it gives no sentence scores"):
         encoder.score(texts)
-    with pytest.raises(InputError, match="has no encoder of its own; an autoencoder has"):
-        tta.load("encoder:small", engine=engine)
     with pytest.raises(InputError, match="name a half: encoder:MODEL or decoder:MODEL"):
         classify._load(str(directory))
 

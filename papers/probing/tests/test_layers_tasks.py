@@ -81,20 +81,6 @@ def test_the_best_tags_are_those_of_the_highest_score(crf, in_graph):
             assert tuple(tags[:length]) == best
 
 
-def test_the_transitions_matter():
-    """Without them, each tag is chosen for itself; with them, the second one follows the first."""
-    layer = LinearChainCRF(2)
-    layer.build()
-    emitted, mask = np.array([[[2.0, 0.0], [0.0, 1.0]]], np.float32), np.ones((1, 2), bool)
-    assert layer.best_tags(emitted, mask).numpy().tolist() == [[0, 1]]
-    layer.transitions.assign([[0, -3], [-3, 0], [0, 0]])
-    assert layer.best_tags(emitted, mask).numpy().tolist() == [[0, 0]]
-    layer.transitions.assign([[0, 0], [0, 0], [-9, 0]])  # no sentence begins with tag 0
-    assert layer.best_tags(emitted, mask).numpy().tolist() == [[1, 1]]
-    layer.ends.assign([0, -9])
-    assert layer.best_tags(emitted, mask).numpy().tolist() == [[1, 0]]
-
-
 def lstm_twin(x, kernel, recurrent, bias):
     """[T, size] -> [T, U]."""
     units = recurrent.shape[0]

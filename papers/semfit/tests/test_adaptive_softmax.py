@@ -6,7 +6,6 @@ import tensorflow as tf
 
 from tests.modeling.tiny import randomize, tiny_config
 from tta.errors import InputError
-from tta.modeling.heads.cross_entropy import tied_cross_entropy
 from tta.papers.semfit.config import ElmoConfig
 from tta.papers.semfit.head_settings import AdaptiveSoftmaxSettings
 from tta.papers.semfit.heads.adaptive_softmax import AdaptiveSoftmaxHead
@@ -99,14 +98,6 @@ def test_the_loss_and_its_gradients_are_those_of_the_definition(cutoffs):
         np.testing.assert_allclose(
             tf.convert_to_tensor(found), tf.convert_to_tensor(exact), atol=2e-5
         )
-
-
-def test_without_clusters_it_is_the_full_softmax():
-    head, (states, targets, weights) = make_head(()), make_task()
-    rows = (x.reshape(-1, *x.shape[2:]) for x in (states, targets, weights))
-    states_, targets_, weights_ = rows
-    full = tied_cross_entropy(states_, head.tables[0], head.biases[0], targets_, weights_)
-    np.testing.assert_allclose(head.loss(states, targets, weights), full, rtol=1e-6)
 
 
 def test_a_batch_without_a_word_of_a_cluster():

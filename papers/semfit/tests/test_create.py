@@ -128,11 +128,3 @@ def test_a_folder_of_another_vocabulary_is_refused(dataset, tmp_path):
     with pytest.raises(InputError, match=r"vocab\.txt: the folder has another vocabulary than"):
         create(dataset, tmp_path, source="random", overwrite=True)
     assert os.listdir(tmp_path) == ["vocab.txt"]
-
-
-def test_missing_data_and_a_file_in_place_of_the_folder(dataset, tmp_path):
-    with pytest.raises(InputError, match=r"none: not a complete data set"):
-        create(tmp_path / "none", tmp_path / "v")
-    (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="file: expected a folder, got a file"):
-        create(dataset, tmp_path / "file", source="random")

@@ -73,44 +73,6 @@ def test_the_gradient_at_zero_is_finite(name):
         np.testing.assert_allclose(distance, 0.0, atol=1e-6)
 
 
-@every
-def test_only_l2_knows_the_length_of_a_target(name):
-    found, scaled = (ALL[name](C.astype("f4"), w.astype("f4")).numpy() for w in (W, 10 * W))
-    assert np.allclose(found, scaled, rtol=1e-4, atol=1e-5) == (name != "l2")
-
-
-LAMBDAS = {"lambda_1": 0.0, "lambda_2": 1.0}
-
-
-@pytest.mark.parametrize(("name", "options"), [("l2", {}), ("cosine", {}), ("vmf", LAMBDAS)])
-def test_the_best_prediction_is_the_mean_target(name, options):
-    # Of one context, three words follow with these probabilities. By Li et al. 2019, section 3.3,
-    # the optimum has the direction of sum_w p(w) w, and for l2 it is this sum.
-    shares, targets = np.array([0.5, 0.3, 0.2], np.float32), W[0].astype(np.float32)
-    directions = targets / np.linalg.norm(targets, axis=1, keepdims=True)
-    mean = shares @ (targets if name == "l2" else directions)
-
-    @tf.function
-    def descend(c):
-        for _ in tf.range(2000):
-            with tf.GradientTape() as tape:
-                tape.watch(c)
-                distance = ALL[name](tf.tile(c[None], (3, 1)), targets, **options)
-                loss = tf.reduce_sum(shares * distance)
-            c -= 0.4 * tape.gradient(loss, c)
-        return c
-
-    c = descend(tf.constant(C[0, 0], tf.float32))
-    cosine = c.numpy() @ mean / np.linalg.norm(c) / np.linalg.norm(mean)
-    assert cosine == pytest.approx(1.0, abs=1e-5)
-    if name == "l2":
-        np.testing.assert_allclose(c, mean, atol=1e-5)
-    if name == "vmf":  # A(|c|) = lambda_2 |mean| - lambda_1
-        norm, v = float(np.linalg.norm(c)), SIZE / 2 - 1
-        slope = float(mpmath.besseli(v + 1, norm) / mpmath.besseli(v, norm))
-        assert slope == pytest.approx(np.linalg.norm(mean), abs=1e-4)
-
-
 def test_vmf_s_lambdas_weigh_similarity_and_length():
     c, w = C.astype(np.float32), W.astype(np.float32)
     plain = distances.vmf(c, w, 0.0, 0.0)

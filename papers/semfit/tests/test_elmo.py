@@ -8,7 +8,6 @@ import tensorflow as tf
 from tests.modeling.tiny import randomize
 from tta.errors import InputError
 from tta.modeling.models.language_model import build_model
-from tta.modeling.training.config import PretrainingConfig
 from tta.papers.semfit.config import ElmoConfig
 from tta.papers.semfit.directions import BidirectionalCausal, BidirectionalCausalLikelihood
 
@@ -232,11 +231,3 @@ def test_dropout_is_for_training_only():
 def test_bad_configs_are_refused(changes, message):
     with pytest.raises(InputError, match=message):
         ElmoConfig(vocab_size=V, **changes)
-
-
-@pytest.mark.parametrize("name", ["contrast_weight", "decorrelation_weight"])
-def test_terms_of_other_objectives_are_refused(name):
-    files = dict.fromkeys(("input_dir", "config_file", "output_dir"), "x")
-    config = PretrainingConfig(**files, num_train_steps=9, num_warmup_steps=0, **{name: 0.1})
-    with pytest.raises(InputError, match=f"{name} is not for the objective bidirectional_clm"):
-        BidirectionalCausal(None, config)

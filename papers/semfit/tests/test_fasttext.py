@@ -93,9 +93,6 @@ def test_files_that_are_not_fasttext_s(model, tmp_path):
         b"": "not a binary file (.bin) of fastText",
         b"the 0.1 0.2\n": "not a binary file (.bin) of fastText",
         gzip.compress(content): "compressed; unpack it first",
-        content[:4]: "not a readable fastText file: ",
-        content[:60]: "not a readable fastText file: ",
-        content[: len(content) // 2]: "not a readable fastText file: ",
         content[:8] + b"\xff\xff\xff\x7f" * 12 + content[56:]: "not a readable fastText file: ",
     }
     for bad, rule in rules.items():

@@ -130,13 +130,6 @@ def test_other_vectors_leave_no_ngrams_of_old_ones(dataset, tmp_path):
     assert set(os.listdir(tmp_path)) == {"README.md", "vectors.npy", "vocab.txt"}
 
 
-def test_skip_gram_works_on_words(dataset, tmp_path):
-    made = create(dataset, tmp_path, source="skip_gram")
-    absent = [VOCABULARY.ids[word] for word in ("absent", "xy")]
-    assert not made[[0, *absent]].any()
-    assert made[1:11].any(axis=1).all()
-
-
 def test_old_vectors_are_gone_before_new_ngrams_are_there(dataset, tmp_path, monkeypatch):
     create(dataset, tmp_path)
     replaced, replace = [], os.replace

@@ -140,19 +140,6 @@ def test_a_classifier_over_an_elmo_reads_words_never_seen_and_leaves_the_elmo(se
         classify(dataclasses.replace(again, pooling="mean"), semfit[0])
 
 
-@pytest.mark.parametrize("name", ["adaptive", "characters", "tokens"])
-@pytest.mark.slow
-def test_models_with_a_softmax_learn_and_score(folder, name):
-    evaluation = train(folder, name, **OPTIONS.get(name, {})).evaluation
-    assert evaluation.values["nll"] < 2.5  # 2.9 at random
-    lm = tta.load(str(folder / name))
-    scores = lm.score(["7 Cat dog 2", "7 Cat moon 2"])
-    assert np.isfinite(scores).all()
-    tokens = lm.score_tokens(["7 Cat dog 2"])[0]
-    assert sum(tokens.log_probabilities) == pytest.approx(scores[0], abs=1e-4)
-    assert np.isfinite(lm.score(["a word never seen: wug", ""])).all()
-
-
 @without_graphs()
 def test_a_smaller_vocabulary_of_the_same_data_takes_rare_words_as_unknown(folder):
     evaluation = train(folder, "tokens", 10, "few", config={"vocab_size": 12}).evaluation
@@ -212,17 +199,11 @@ def test_vectors_of_a_trained_input_layer_are_targets_of_another_model_which_res
 @pytest.mark.parametrize(
     ("name", "changes", "message"),
     [
-        (
-            "semfit",
-            {"vectors": None},
-            "output_layer semfit needs vectors; tta create-vectors makes",
-        ),
         ("adaptive", {"vectors": None}, "input_layer vectors needs vectors; tta create-vectors"),
         ("characters", {"vectors": "vectors"}, "vectors needs output_layer semfit or input_layer"),
         ("tokens", {"objective": "lae"}, "model_type is 'elmo', which --objective=bidirectional_c"),
         ("tokens", {"config": {"tokenizer": "word_pieces"}}, "tokenizer is 'word_pieces', but the"),
         ("tokens", {"config": {"vocab_size": 99}}, "vocab_size is 99, but "),
-        ("adaptive", {"config": {"adaptive_cutoffs": [99]}}, "adaptive_cutoffs must rise and lie"),
         ("tokens", {"contrast_weight": 0.1}, "contrast_weight is not for the objective bidirect"),
     ],
 )
@@ -232,14 +213,6 @@ def test_what_does_not_fit_is_one_clear_line(folder, name, changes, message):
     with pytest.raises(InputError, match=message):
         train(folder, name, 10, "refused", **changes)
     assert not (folder / "refused/config.json").exists()
-
-
-def test_a_model_of_words_is_not_exported(semfit, tmp_path):
-    from tta.scoring.exports.serving.export import export
-
-    with pytest.raises(InputError, match="only models of word pieces can be exported"):
-        export(tta.load(semfit[0]), tmp_path / "1")
-    assert not (tmp_path / "1").exists()
 
 
 def test_the_configs_of_the_repository_are_those_of_the_paper():

@@ -7,7 +7,6 @@ import pytest
 
 import tta
 from tta.errors import InputError
-from tta.papers.semfit.static_vectors import split_words
 
 VECTORS = b"the 1 0\ncat 0 2\nUS 4 0\nus 0 8\ndon't 16 16\nx-ray 3 5\n. 100 100\n"
 
@@ -39,12 +38,6 @@ def test_a_text_is_the_mean_of_its_known_words(path, kind, text, vector):
     encoded = tta.load(f"{kind}:{path}").encode([text])
     assert encoded.dtype == np.float32
     np.testing.assert_allclose(encoded, [vector], rtol=1e-6)
-
-
-def test_split_words():
-    assert split_words(" A man's “dog-house”, 3.5 km away ... (see §4) ") == [
-        *("A", "man's", "dog-house", "3.5", "km", "away", "see", "4")
-    ]
 
 
 def test_the_file_is_read_only_for_words_not_looked_up_before(path):

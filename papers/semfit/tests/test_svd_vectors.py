@@ -59,15 +59,6 @@ def test_vectors_are_the_left_singular_vectors_times_the_roots_of_the_values():
     np.testing.assert_array_equal(found, again)
 
 
-def test_words_in_the_same_contexts_have_the_same_direction():
-    text = [[2, word, 3] for word in (5, 6)] * 20 + [[7, word, 8] for word in (9, 10)] * 20
-    vectors = svd_vectors(text, V, 4, window=1, num_negatives=1)
-    unit = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
-    assert unit[5] @ unit[6] > 0.99
-    assert abs(unit[5] @ unit[9]) < 0.01
-    assert not vectors[[0, 1, 4, 11, 12]].any()  # they do not occur
-
-
 @pytest.mark.parametrize(
     ("given", "size", "rule"),
     [

@@ -5,7 +5,6 @@ import pytest
 import tensorflow as tf
 
 from tests.tiny_dataset import MAX_LENGTH, VOCABULARY, sentences, write_shard
-from tta.atomic import copy_present
 from tta.data.records.features import DEFAULT_FEATURES, ModelInputs
 from tta.data.records.pipeline import eval_batches, train_batches, with_inputs
 from tta.data.vocabulary.word_pieces import Vocabulary
@@ -68,18 +67,6 @@ def test_numbers_that_float16_cannot_hold_are_not_written(tmp_path, value):
         pytest.raises(InputError, match="a number that float16 cannot hold"),
     ):
         write_vectors(file, np.full((2, 3), value), tmp_path / "vectors.npy")
-
-
-def test_a_copy_is_equal(tmp_path):
-    vectors = TargetVectors(write(tmp_path, ARRAY), VOCABULARY)
-    other = tmp_path / "model"
-    other.mkdir()
-    copy_present(tmp_path, other, ["vectors.npy"])
-    VOCABULARY.save(other / "vocab.txt")
-    again = TargetVectors(other, VOCABULARY)
-    assert again.digest == vectors.digest
-    changed = TargetVectors(write(tmp_path, ARRAY + np.float16(1)), VOCABULARY)
-    assert changed.digest != again.digest
 
 
 def with_value(place, value, dtype="float16"):
@@ -147,20 +134,12 @@ def test_files_that_are_no_vectors(tmp_path, content, rule):
         "{'descr': '<f4', 'fortran_order': False, 'shape': (%s, 4)}" % ("9" * 30),
         "{'descr': '<f4', 'fortran_order': False, 'shape': (1000000000, 300)}",
         "{'descr': [], 'fortran_order': False, 'shape': (3, 4)}",
-        "{'descr': ('<f4', 5, 6), 'fortran_order': False, 'shape': (3, 4)}",
-        "{'descr': '<f4,', 'fortran_order': False, 'shape': (3, 4)}",
         "{'descr': '|O', 'fortran_order': False, 'shape': (3, 4)}",
         "{'descr': '<f4', 'fortran_order': False, 'shape': (3.5, 4)}",
-        "{'descr': '<f4', 'fortran_order': 2, 'shape': (3, 4)}",
         "{'descr': '<f4', 'shape': (3, 4)}",
-        "{[]: 1}",
         "[" * 9_000,
-        "(" * 200 + ")" * 200,
         "\0",
-        "a" + "L" * 50,
-        "'\\N{x}'",
         "1 if",
-        "{'descr': '<f4'",
     ],
 )
 def test_headers_that_are_none(tmp_path, header):

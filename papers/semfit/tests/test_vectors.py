@@ -10,7 +10,7 @@ from tta.modeling.objectives.language_model import (
     LanguageAutoencoding,
     MaskedLanguageModeling,
 )
-from tta.papers.semfit.measures import describe_vectors, measure_vectors, summarize_vectors
+from tta.papers.semfit.measures import describe_vectors, measure_vectors
 
 pytestmark = pytest.mark.tensorflow
 
@@ -46,14 +46,6 @@ def test_the_targets_are_the_vectors_of_the_predicted_tokens(model_type):
     ids = OBJECTIVES[model_type](Vocabulary()).task(plain, 0).targets.numpy()
     np.testing.assert_array_equal(task.targets, TABLE[ids])
     assert not task.weights.numpy()[np.isin(ids, (7, 11))].any(), "no vector, no target"
-
-
-def test_without_zero_vectors_the_weights_are_those_of_tokens():
-    given = make_batch()
-    task = LanguageAutoencoding().task(given, 0)
-    ids, mask = given["input_ids"].numpy(), given["padding_mask"].numpy()
-    assert np.isin(ids[mask], (7, 11)).any()
-    np.testing.assert_array_equal(task.weights, mask & ~np.isin(ids, (7, 11)))
 
 
 @every_family
@@ -140,14 +132,6 @@ def test_only_tokens_that_count_are_neighbours():
         known = Known(predictions)
         measured = measure_vectors(known, None, ids, vectors[ids], given)
         assert float(measured["nearest"][0][0]) == right, weights
-
-
-def test_a_constant_prediction_has_the_constant_cosine():
-    targets = TABLE[1:7].astype(np.float64)
-    units = targets / np.linalg.norm(targets, axis=1, keepdims=True)
-    best = units.sum(0) / np.linalg.norm(units.sum(0))
-    values = summarize_vectors({"target": (units.sum(0)[None], np.array([6.0]))})
-    assert values == {"constant_cosine": pytest.approx((units @ best).mean())}
 
 
 def test_what_a_reader_sees():

@@ -87,12 +87,6 @@ def test_a_vector_whose_bytes_look_like_blanks_and_line_feeds(tmp_path):
     assert found["two"].tolist() == [1.0, 2.0, 3.0]
 
 
-def test_the_first_vector_of_a_repeated_word_is_used(tmp_path):
-    path = tmp_path / "vectors"
-    path.write_bytes(b"a 1 2\nb 3 4\na 5 6\n")
-    assert WordVectorFile(path).read(["a"])["a"].tolist() == [1.0, 2.0]
-
-
 def test_a_damaged_word_matters_only_if_it_is_requested(tmp_path):
     path = tmp_path / "vectors"
     path.write_bytes(b"a 1 2\n\xff\xfe 3 4\nc 5 6\n")

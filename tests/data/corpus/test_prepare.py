@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 
 from tests.commands import ROOT, python
-from tests.faults import file_size_limit
 from tta.atomic import LOCK_FILE
 from tta.data.corpus import chunks, prepare, spill
 from tta.data.corpus.chunks import spoken_form
@@ -321,17 +320,6 @@ def test_a_run_that_was_killed_while_its_shards_appeared_is_repeated(text, tmp_p
         dataset.load_dataset_info(output)
     run(text, output)
     assert files(output) == expected
-
-
-@pytest.mark.tensorflow
-def test_a_full_disk_leaves_the_old_set(text, tmp_path):
-    output = tmp_path / "out"
-    run(text, output)
-    before = files(output)
-    with file_size_limit(3000), pytest.raises(OSError, match=r"[Ff]ile too large") as error:
-        run(text, output, overwrite=True)
-    assert str(output) in f"{error.value.filename} {error.value}"
-    assert files(output) == before
 
 
 @pytest.mark.parametrize(

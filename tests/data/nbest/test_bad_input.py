@@ -55,13 +55,10 @@ BAD_FILES = [
         )
         for score, got, why in [
             ("NaN", "nan", "not a number"),
-            ("-Infinity", "-inf", "infinite"),
             ("1e999", "inf", "infinite as float"),
             ("1" * 400, "1111", "infinite as float"),
-            ('"nan"', "'nan'", "not a number, as text"),
             ('"high"', "'high'", "a word"),
             ("true", "True", "a truth value"),
-            ("[1]", "[1]", "an array"),
         ]
     ),
     ("dict", '{"a": {"hyp_1": {"text": "x", "score": ' + "1" * 5000, ":1: malformed JSON", "huge"),

@@ -59,12 +59,6 @@ def test_costs_tell_that_texts_are_lists(write, tmp_path):
     assert len(read_nbest(path, score_file=tmp_path / "costs").lists[0].hypotheses) == 2
 
 
-def test_lists_may_be_sorted_as_text(write):
-    rows = sorted(f"u-{i} a {i}" for i in range(1, 41))
-    (one,) = read_nbest(write("\n".join(rows) + "\n")).lists
-    assert [h.text for h in one.hypotheses] == [f"a {i}" for i in range(1, 41)]
-
-
 @pytest.mark.parametrize(
     ("text", "why"),
     [

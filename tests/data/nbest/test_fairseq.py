@@ -90,15 +90,6 @@ def test_only_some_scores_are_new(write):
     assert back == lists
 
 
-def test_the_lines_of_a_reranked_list(write):
-    lists = read_nbest(write("S-0\tx\nH-0\t-1\ta b\nD-0\t-1\tab\nP-0\t-1 -1\n")).lists
-    (h,) = lists[0].hypotheses
-    text = written(
-        [dataclasses.replace(lists[0], hypotheses=(dataclasses.replace(h, score=-2.0),))]
-    )
-    assert text == f"S-0\tx\nH-0\t-1\ta b\nD-0\t{-2 / BIT!r}\tab\nP-0\t-1 -1\n"
-
-
 def test_a_long_log_does_not_hide_the_format(write):
     assert read_nbest(write(LOG * 30 + FILE)).format == "fairseq"
 

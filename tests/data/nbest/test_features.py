@@ -128,18 +128,6 @@ def test_features_stay_with_their_hypothesis(write, format, text, expected, why)
     assert [dict(h.features) for h in again.hypotheses] == [f for _, f in reversed(expected)]
 
 
-def test_written_values_are_those_of_the_file(write):
-    """Features are written back as they were, and the score where it was read."""
-    item = {"hyps": ["a", "b"], "am_score": [-1, -2], "lm_score": ["-3", -4], "text": "c"}
-    (only,) = read_nbest(write(item)).lists
-    assert [h.score for h in only.hypotheses] == [-4, -6]
-    swapped = dataclasses.replace(only, hypotheses=only.hypotheses[::-1])
-    back = io.StringIO()
-    write_nbest(back, [swapped], "jsonl")
-    expected = {"id": "0", "hyps": ["b", "a"], "am_score": [-2, -1], "lm_score": [-4, "-3"]}
-    assert json.loads(back.getvalue()) == expected | {"text": "c", "scores": [-6, -4]}
-
-
 def test_features_of_a_hypothesis():
     one = Hypothesis("a", -1.0)
     assert one.features == {}

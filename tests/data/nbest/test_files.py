@@ -17,6 +17,7 @@ from tta.data.nbest.files import read_nbest, write_nbest
 from tta.data.nbest.formats import FORMATS, load_format
 from tta.data.nbest.formats.base import HEAD_ROWS, Source
 from tta.data.nbest.lists import Hypothesis, NBestList
+from tta.data.nbest.notes import mixture_notes
 from tta.data.nbest.sources import matching_formats, read_head
 from tta.errors import InputError
 
@@ -285,15 +286,6 @@ def test_nemo_rows_are_split_by_the_beam_size(write):
     assert written(file.lists, "tsv") == text
 
 
-def test_kaldi_costs_are_negated_both_ways(write, tmp_path):
-    costs = write("a-b-2 2\nc-1 0\na-b-1 -1.5\n")
-    file = read_nbest(write("a-b-1 x\na-b-2 y\nc-1\n"), score_file=costs)
-    assert file.lists == [nbest("a-b", ("x", 1.5), ("y", -2.0)), nbest("c", ("", 0.0))]
-    write_nbest(tmp_path / "out", file.lists, "kaldi")
-    assert (tmp_path / "out").read_text() == "a-b-1 x\na-b-2 y\nc-1\n"
-    assert (tmp_path / "out.scores").read_text() == "a-b-1 -1.5\na-b-2 2.0\nc-1 0.0\n"
-
-
 @pytest.mark.parametrize(
     ("format", "document", "expected", "why"),
     [
@@ -344,12 +336,6 @@ def test_other_columns_follow_their_hypothesis(write, separator):
     swapped = dataclasses.replace(only, hypotheses=(y, x))
     expected = "n,text,id,ref,score\n2,y,a,r,-1.0\n1,x,a,r,-1.0\n".replace(",", separator)
     assert written([swapped], file.format) == expected
-
-
-def test_a_text_with_the_separator_is_quoted_in_csv():
-    lists = [nbest("a", ('x, "y"', -1.0), reference="z")]
-    text = written(lists, "csv")
-    assert text == 'id,text,score,reference\na,"x, ""y""",-1.0,z\n'
 
 
 def test_reference_file_replaces_the_references_of_the_file(write):
@@ -427,6 +413,7 @@ def test_real_files(tta_data, tmp_path, name, references, format, count, scored)
     assert all((h.score is not None) == scored for x in file.lists for h in x.hypotheses)
     write_nbest(tmp_path / "out", file.lists, format)
     assert read_nbest(tmp_path / "out", reference_file=reference_file) == file
+    assert not list(mixture_notes(file))
 
 
 @pytest.mark.parametrize(

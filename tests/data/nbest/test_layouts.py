@@ -6,7 +6,6 @@ import pytest
 
 from tests.data.nbest.test_files import written
 from tta.data.nbest.files import read_nbest
-from tta.data.nbest.references.files import read_references
 from tta.errors import InputError
 
 
@@ -64,11 +63,6 @@ def test_plural_names_are_read_as_the_singular(write, arrays, scores):
     assert read_nbest(write(written(file.lists, file.format))).lists == file.lists
 
 
-def test_a_plural_array_of_another_length_is_refused(write):
-    with pytest.raises(InputError, match='one number in "am_scores" per hypothesis, got 1 for 2'):
-        read_nbest(write('{"hypotheses": ["a", "b"], "am_scores": [-1], "lm_scores": [-1, -2]}'))
-
-
 PAIR = {"texts": ["a b", "c"], "scores": [-1.0, -2.0]}
 BEAMS = [{"text": "a b", "score": -1.0}, {"text": "c", "score": -2.0}]
 TWO = [{"id": "u", **PAIR}, {"id": "v", **PAIR}]
@@ -106,35 +100,3 @@ def test_two_lists_inside_a_line_are_refused(write):
     text = json.dumps({"id": "u", "a": {"hyps": BEAMS}, "b": {"hyps": BEAMS}})
     with pytest.raises(InputError, match=r"lists inside \['a', 'b'\]: expected one"):
         read_nbest(write(text))
-
-
-REFERENCES = [
-    ('{"audio": {"path": "x/cv_2.wav"}, "text": "b"}\n'
-     '{"audio": {"path": "x/cv_1.wav"}, "text": "a"}'),
-    ('{"name": "cv_2", "text": "b"}\n{"name": "cv_1", "text": "a"}'),
-    ('[{"n": 1, "meta": {"x": {"rec": "cv_2"}}, "text": "b"},'
-     ' {"n": 2, "meta": {"x": {"rec": "cv_1"}}, "text": "a"}]'),
-    ('{"id": "7", "clip": "d/cv_2.mp3", "text": "b"}\n'
-     '{"id": "8", "clip": "cv_1.mp3", "text": "a"}'),
-    ("clip,text,n\nx/cv_2.wav,b,1\nx/cv_1.wav,a,2\n"),
-    ("<s> b </s> (cv_2)\n<s> a </s> (cv_1)\n"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("text", REFERENCES)
-def test_references_find_their_lists_by_any_field(write, text):
-    found = read_references(write(text), ["cv_1", "cv_2"])
-    assert [one.replace("<s>", "").replace("</s>", "").strip() for one in found] == ["a", "b"]
-
-
-def test_fields_that_are_no_ids_leave_the_order(write):
-    text = '{"name": "x", "n": 1, "text": "a"}\n{"name": "y", "n": 0, "text": "b"}'
-    assert read_references(write(text), ["cv_1", "cv_2"]) == ["a", "b"]
-    assert read_references(write(text), ["0", "1"]) == ["a", "b"], "indices may be anything"
-
-
-def test_marks_of_recognisers_at_the_start_are_no_sgml(write):
-    text = "<unk> on the light\n<sil> close it\n"
-    assert read_references(write(text), ["u1", "u2"]) == text.splitlines()
-    with pytest.raises(InputError, match="XML or SGML without"):
-        read_references(write("<corpus>\n<line>a</line>\n</corpus>\n"), ["u1", "u2"])

@@ -84,11 +84,3 @@ def test_two_speakers_of_espnet1_are_refused(write):
     with pytest.raises(InputError, match=r"got \[\], \['r1', 'r1', 'r2', 'r2'\]"):
         read_nbest(file([{k: v for k, v in one.items() if k != "name"} for one in outputs]))
     assert read_nbest(file(outputs[:2])).lists[0].reference == "r1"
-
-
-def test_real_lists_are_not_mixed(tta_data):
-    for name in ("asr_arctic/test.snr5.json", "asr_hyporadise/test_atis.json"):
-        assert not list(mixture_notes(read_nbest(tta_data / "nbest" / name)))
-    folder = tta_data / "nbest/mt_iwslt14_deen"
-    file = read_nbest(folder / "test.nbest", reference_file=folder / "test.ref")
-    assert not list(mixture_notes(file))

@@ -168,18 +168,6 @@ def test_responses(tmp_path, record, scores, key, why):
     assert [(h.text, h.score) for h in again.hypotheses] == [("a", -7.0), ("b", -8.0)]
 
 
-def test_references_find_their_lists_by_the_id_that_all_lists_have(write):
-    rows = (
-        '{"id": "1", "audio": "x/u2.wav", "ref": "b"}\n{"id": "2", "audio": "u1.wav", "ref": "a"}'
-    )
-    assert read_references(write(rows), ["u1", "u2"]) == ["a", "b"]
-    segments = '[{"session_id": "u2", "words": "b"}, {"session_id": "u1", "words": "a"}]'
-    assert read_references(write(segments), ["u1", "u2"]) == ["a", "b"]
-    assert read_references(write(segments), ["0", "1"]) == ["b", "a"]
-    table = "id,sentence_id,text\n1,u2,b\n2,u1,a\n"
-    assert read_references(write(table), ["u1", "u2"]) == ["a", "b"]
-
-
 ONE_BEST = [
     "path,sentence\na.mp3,turn on the light\nb.mp3,close the door now\n",
     "audio,text\nm.wav,turn on the light\nm.wav,close that door now\nn.wav,a\n",

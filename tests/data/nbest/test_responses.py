@@ -1,7 +1,6 @@
 """Responses of services and results of decoders in JSON: what is read, and what is written back."""
 
 import dataclasses
-import io
 import json
 from functools import partial
 
@@ -209,14 +208,6 @@ def test_results_of_sherpa_onnx_repeat_their_first_hypothesis(tmp_path):
     assert (written["text"], written["tokens"]) == ("b", ["b"])
 
 
-@pytest.mark.parametrize("format", ["responses", "nemo", "sockeye"])
-def test_lists_without_scores_or_hypotheses_of_another_format(tmp_path, format):
-    texts = Hypothesis("a", None), Hypothesis("b", None)
-    lists = [NBestList("u", texts, None), NBestList("v", (), None)]
-    write_nbest(tmp_path / "out", lists, format)
-    assert read_nbest(tmp_path / "out", format).lists == lists
-
-
 def test_other_segments_of_a_record_are_kept_and_missing_lists_removed(tmp_path):
     results = [google("a"), google("x", isFinal=False), google("b")]
     file = read_nbest(write(tmp_path, [{"results": results, "requestId": "1"}]))
@@ -358,24 +349,6 @@ def test_a_new_reference_replaces_the_old_one(tmp_path, inner):
     assert json.loads((tmp_path / "out").read_text()) == json.loads(
         json.dumps(row).replace("old", "new")
     )
-
-
-def test_a_list_without_hypotheses_has_no_scores(tmp_path):
-    path = tmp_path / "u.jsonl"
-    path.write_text('{"id": "u", "hyps": ["a", "b"], "scores": [-1, -2]}\n{"id": "v", "hyps": ["c"]'
-                    ', "scores": [-1]}\n')  # fmt: skip
-    one, other = read_nbest(path).lists
-    empty = dataclasses.replace(one, hypotheses=())
-    write_nbest(tmp_path / "out.jsonl", [empty, other], "jsonl")
-    assert read_nbest(tmp_path / "out.jsonl").lists == [empty, other]
-
-
-def test_lists_of_several_files_are_several_records(tmp_path):
-    for name, record in {"u": {}, "v": {"results": [google("a")]}}.items():
-        (tmp_path / f"{name}.json").write_text(json.dumps(record))
-    stream = io.StringIO()
-    write_nbest(stream, read_nbest(tmp_path).lists, "responses")
-    assert stream.getvalue() == f"{{}}\n{json.dumps({'results': [google('a')]})}\n"
 
 
 @pytest.mark.parametrize(

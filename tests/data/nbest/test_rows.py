@@ -52,15 +52,6 @@ def test_the_right_beam_size_is_read(write, size, count, table):
     ]
 
 
-def test_short_and_empty_texts_say_nothing(write):
-    read = read_nbest(write("yes\nyet\nno\n\nstop\n\n"), beam_size=2).lists
-    assert [[h.text for h in one.hypotheses] for one in read] == [
-        ["yes", "yet"],
-        ["no", ""],
-        ["stop", ""],
-    ]
-
-
 def test_hypotheses_of_sphinx_are_no_plain_lines(write):
     text = "turn on (u1 -7066)\nclose it (u2 -123.5)\n"
     with pytest.raises(InputError, match="no known format"):

@@ -105,22 +105,6 @@ def test_each_file_of_costs_fits_the_lists(tmp_path, lm, rule):
         read_nbest(tmp_path / "words", score_file=[tmp_path / "am", tmp_path / "lm"])
 
 
-@pytest.mark.parametrize("costs", ["u1-1 1\nu1-2 1\n", COSTS["am"]])
-def test_a_file_of_costs_is_given_once(tmp_path, costs):
-    (tmp_path / "words").write_text("u1-1 a\nu1-2 b\n")
-    (tmp_path / "am").write_text(costs)
-    with pytest.raises(InputError, match=r"am: the same costs as in .*am: they would count twice"):
-        read_nbest(tmp_path / "words", score_file=[tmp_path / "am"] * 2)
-
-
-def test_several_reference_files(tmp_path):
-    (tmp_path / "in").write_text("u1 ||| a ||| -1\nu1 ||| b ||| -2\nu2 ||| c ||| -1\n")
-    for name, text in {"r0": "a b\nc\n", "r1": "u1 b\nu2 d\n"}.items():
-        (tmp_path / name).write_text(text)
-    lists = read_nbest(tmp_path / "in", "moses", [tmp_path / "r0", tmp_path / "r1"]).lists
-    assert [(x.reference, x.more_references) for x in lists] == [("a b", ("b",)), ("c", ("d",))]
-
-
 @pytest.mark.parametrize(
     ("files", "expected", "why"),
     [

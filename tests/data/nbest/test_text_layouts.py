@@ -72,7 +72,6 @@ LAYOUTS = {  # lines of files, by the layout that the note names; blanks beside 
 PROSE = [  # lines, why they may look like something else
     ("The cat sat. / A dog ran.", "plain"),
     ("1984 was a year. / 2001 is another one. / 1776 too", "years"),
-    ("12 people came. / 3 dogs ran. / 7 cats sat.", "numbers"),
     ("1,234 people came. / 2,345 dogs ran. / 3,456 cats sat.", "numbers with commas"),
     ("$1,200 was paid. / $3.50 is left. / 50% of it", "amounts"),
     ("9/11 was a day. / 24/7 shops / 50/50 chances", "fractions"),
@@ -83,7 +82,6 @@ PROSE = [  # lines, why they may look like something else
     ("F-16 jets / B-52 planes / U-2 spies", "types of planes"),
     ("1st place / 2nd place / 3rd place", "ordinals"),
     ("1. Wash the rice. / 2. Cook it. / 3. Eat.", "a list"),
-    ("1) Wash the rice. / 2) Cook it. / 3) Eat.", "a list"),
     ("- one / - two / * three", "a list"),
     ("J. R. R. Tolkien wrote. / C. S. Lewis too. / T. S. Eliot", "initials"),
     ("http://a.com/1 is one. / https://b.org/22 is two. / www.c.org/333 three.", "addresses"),
@@ -96,7 +94,6 @@ PROSE = [  # lines, why they may look like something else
     ("<unk> the cat / <s> so </s> / <laugh>", "tags of recognisers"),
     ("he said so . . . / a . b . c . .", "tokens"),
     ("x1 = 5 / x2 = 6 / x3 = 7", "code"),
-    ("self.layer1 = Dense(3) / self.layer2 = Dense(4) / self.layer3 = Dense(5)", "code"),
     ("for i in range(3): / if (x > 3) { / y = {1: 2} / a -> b", "code"),
     ("# Heading / Some | text / more; text, here", "Markdown"),
     ("The O / A O / B O", "letters"),

@@ -14,7 +14,6 @@ import pytest
 
 from tta.data.text import files
 from tta.data.text.lines import (
-    MAX_LINE_BYTES,
     TextReader,
     expand_globs,
     iter_lines,
@@ -155,16 +154,6 @@ def test_a_line_may_be_as_long_as_the_limit(tmp_path):
         list(iter_lines(tmp_path / "a", max_bytes=5))
 
 
-def test_globs_keep_their_order_and_name_each_file_once(tmp_path):
-    for name in ("b.txt", "a.txt", "c.xz", "odd[1].txt"):
-        (tmp_path / name).write_text("x\n")
-    (tmp_path / "folder.txt").mkdir()
-    pattern = str(tmp_path / "*.txt")
-    paths = expand_globs([str(tmp_path / "c.xz"), pattern, str(tmp_path / "a.txt"), " - ", ""])
-    assert [os.path.basename(p) for p in paths] == ["c.xz", "a.txt", "b.txt", "odd[1].txt", "-"]
-    assert expand_globs([str(tmp_path / "odd[1].txt")]) == [str(tmp_path / "odd[1].txt")]
-
-
 def test_a_folder_stands_for_the_files_below_it(tmp_path):
     folder = tmp_path / "a [1]"
     (folder / "b/c").mkdir(parents=True)
@@ -182,13 +171,6 @@ def test_globs_that_match_no_file(tmp_path):
         expand_globs([str(tmp_path / "*.txt")])
     with pytest.raises(InputError, match="no input file was given"):
         expand_globs([])
-
-
-@pytest.mark.parametrize("compress", [bytes, gzip.compress, lzma.compress])
-def test_skips_blank_lines_and_strips_the_others(tmp_path, compress):
-    path = tmp_path / "a"
-    path.write_bytes(compress("\ufeff\ufeffone\r\n\n  \n two\u2028zwölf \nlast".encode()))
-    assert list(TextReader([str(path)])) == ["one", "two\u2028zwölf", "last"]
 
 
 @pytest.mark.parametrize("compress", [bytes, gzip.compress, lzma.compress])
@@ -275,14 +257,6 @@ def test_where_pipes_cannot_be_asked_they_have_no_pauses(pipe, monkeypatch):
     assert [(line, reader.is_ready(0)) for line in reader] == [("one", True), ("two", True)]
 
 
-@pytest.mark.parametrize("compress", [gzip.compress, lzma.compress])
-def test_a_compressed_pipe_has_no_pauses(compress, pipe):
-    pipe.write(compress(b"one\ntwo\n"))
-    pipe.close()
-    reader = TextReader(["-"])
-    assert [(line, reader.is_ready(0)) for line in reader] == [("one", True), ("two", True)]
-
-
 @pytest.mark.parametrize("compress", [gzip.compress, lzma.compress, bz2.compress])
 @pytest.mark.parametrize("read", [iter_lines, lambda path: TextReader([path])])
 def test_an_archive_in_a_pipe_may_come_byte_by_byte(compress, read, pipe):
@@ -318,43 +292,6 @@ def test_progress_counts_stored_bytes(tmp_path):
     assert seen == sorted(seen)
     assert 0 < seen[0] <= os.path.getsize(paths[0]) < seen[-1]
     assert reader.bytes_read == reader.total_bytes
-
-
-def test_text_reader_reads_standard_input(monkeypatch):
-    stream = io.TextIOWrapper(io.BufferedReader(io.BytesIO(gzip.compress(b"one\ntwo\n"))))
-    monkeypatch.setattr("sys.stdin", stream)
-    reader = TextReader(["-"])
-    assert reader.total_bytes is None
-    assert list(reader) == ["one", "two"]
-
-
-def test_an_empty_file_has_no_lines_in_a_text_reader(tmp_path):
-    (tmp_path / "a").touch()
-    assert list(TextReader([str(tmp_path / "a")])) == []
-
-
-@pytest.mark.parametrize(
-    ("data", "message"),
-    [
-        (b"good\n\nb\xffd\n", "a:3: expected UTF-8, got byte 0xff"),
-        (lzma.compress(b"x\n" * 9999)[:-20], "a: broken or truncated archive"),
-        (gzip.compress(b"x\n" * 9999, mtime=0)[:-9], "a: broken or truncated archive"),
-        (lzma.compress(os.urandom(9999).hex().encode())[:5000] * 2, "a: broken or truncated"),
-    ],
-)
-def test_bad_files(tmp_path, data, message):
-    path = tmp_path / "a"
-    path.write_bytes(data)
-    with pytest.raises(InputError, match=message):
-        list(TextReader([str(path)]))
-
-
-@pytest.mark.parametrize("compress", [bytes, gzip.compress])
-def test_lines_are_bounded(tmp_path, compress):
-    path = tmp_path / "a"
-    path.write_bytes(compress(b"x" * (MAX_LINE_BYTES - 1) + b"\n" + b"y" * MAX_LINE_BYTES + b"\n"))
-    with pytest.raises(InputError, match="a:2: a line is longer than 1,048,576 bytes"):
-        list(TextReader([str(path)]))
 
 
 @pytest.mark.parametrize(

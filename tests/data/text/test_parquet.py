@@ -138,17 +138,6 @@ def test_a_value_that_python_cannot_hold_is_one_line_or_copied(folder, column, r
     )
 
 
-@pytest.mark.parametrize("column", ["strange", {"strange": 1}], ids=["column", "struct"])
-def test_a_name_that_is_not_utf8_is_one_line(folder, column):
-    columns = {column: [1, 2]} if isinstance(column, str) else {"x": [column, column]}
-    write(folder / "in.parquet", ["a", "b"], **columns)
-    content = (folder / "in.parquet").read_bytes().replace(b"strange", b"\xfftrange")
-    (folder / "in.parquet").write_bytes(content)
-    done = score("--input_file=in.parquet", "--column=text", "--output_file=out.parquet")
-    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
-    assert "in.parquet: a Parquet file that pyarrow cannot read: 'utf-8' codec" in done.stderr
-
-
 LETTERS = "".join(random.Random(1).choices("abcdefgh", k=300_000))  # which are not packed well
 
 
@@ -239,20 +228,6 @@ KINDS = [
     ({}, {"text": pa.array(["a"] * 3).dictionary_encode()}, None),
     ({"text": pa.array(["a"] * 3).dictionary_encode()}, {}, None),
 ]
-
-
-@pytest.mark.parametrize(("first", "second", "kind"), KINDS)
-def test_a_type_is_the_widest_of_all_files(folder, first, second, kind):
-    write(folder / "in/1.parquet", **first)
-    write(folder / "in/2.parquet", **second)
-    done = score("--input_file=in", "--column=text", "--output_file=out.parquet")
-    assert done.returncode == 0, done.stderr
-    table = pq.read_table("out.parquet")
-    assert table.num_rows == 6
-    assert kind is None or str(table.schema.field("x").type) == kind
-    expected = [pq.read_table(f"in/{number}.parquet").to_pylist() for number in (1, 2)]
-    names = pq.read_schema("in/1.parquet").names
-    assert table.select(names).to_pylist() == [*expected[0], *expected[1]]
 
 
 def test_unfinished_files_of_an_engine_are_no_rows(folder):

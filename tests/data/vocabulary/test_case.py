@@ -45,17 +45,6 @@ def test_the_vocabulary_decides(pieces, expected, why):
             assert vocabulary.unk_id not in tokenizer.encode([piece])[0]
 
 
-def test_a_vocabulary_of_bert_is_read_as_bert_does():
-    assert reading_of(of_pieces("the", specials=BERT)) == (True, "bert")
-    assert reading_of(of_pieces("The", specials=BERT)) == (False, "bert")
-    assert reading_of(of_pieces("über", specials=BERT)) == (True, "keep_accents")
-
-
-def test_the_vocabularies_of_earlier_versions_have_nfkc():
-    vocabulary = of_pieces("the", "²", "½")
-    assert reading_of(vocabulary, normalization="nfkc") == (True, "nfkc")
-
-
 def test_words_keep_their_case():
     words = WordVocabulary.from_counts({"the": 2, "cat": 1})
     assert reading_of(words) == (False, "keep_accents")
@@ -97,17 +86,6 @@ def test_marks_that_are_letters_stay(text, form):
     assert bert_normalizer(True, "strip_latin").normalize_str(given) == composed
     joined = "".join(split_words(given, True, "strip_latin"))
     assert joined == composed.replace(" ", "")
-
-
-@pytest.mark.parametrize("form", ["NFC", "NFD"])
-@pytest.mark.parametrize("text", ["Über Café", "Tiếng Việt", "Ά ᾴ"])
-def test_accents_are_stripped_or_kept_in_both_forms(text, form):
-    given = unicodedata.normalize(form, text)
-    plain = "".join(c for c in unicodedata.normalize("NFD", text.lower()) if ord(c) not in MARKS)
-    for normalization, expected in (("strip_latin", plain), ("keep_accents", text.lower())):
-        found = bert_normalizer(True, normalization).normalize_str(given)
-        assert found == expected
-        assert split_words(given, True, normalization) == expected.split()
 
 
 MARKS = range(0x300, 0x370)

@@ -1,8 +1,6 @@
 """The tokenizer: the pieces of BERT; text never becomes a special id."""
 
 import importlib.util
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -76,7 +74,7 @@ def hostile_lines(count):
 
 @pytest.mark.parametrize("lower_case", [True, False])
 def test_hostile_lines_get_the_ids_of_hugging_face(lower_case, tmp_path):
-    lines = list(hostile_lines(10_000))
+    lines = list(hostile_lines(3_000))
     letters = sorted({c for line in lines[::3] for c in line + line.lower() if not c.isspace()})
     specials = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
     tokens = dict.fromkeys([*specials, "the", "cat", *letters, *(f"##{c}" for c in letters)])
@@ -94,23 +92,11 @@ def test_hostile_lines_get_the_ids_of_hugging_face(lower_case, tmp_path):
         others.append(fast(lines, add_special_tokens=False).encodings)
     tokenizer = Tokenizer(vocabulary, lower_case)
     found = [ids.tolist() for ids in tokenizer.encode(lines)]
-    assert sum(len(ids) for ids in found) > 100_000
+    assert sum(len(ids) for ids in found) > 30_000
     for other in others:
         for line, ids, expected in zip(lines, found, other, strict=True):
             if "[MASK]" not in line:  # which those take for the special token
                 assert ids == expected.ids, repr(line)
-
-
-@pytest.mark.parametrize(
-    ("specials", "longest"),
-    [(TTA_SPECIALS, 1000), (("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"), 100)],
-)
-def test_the_longest_word(specials, longest):
-    """The limit counts characters, not bytes; that of BERT's vocabularies is BERT's."""
-    tokenizer = Tokenizer(Vocabulary((*specials, "ก", "##ก")))
-    known, unknown = tokenizer.encode(["ก" * longest, "ก" * (longest + 1)])
-    assert tokenizer.pieces(known) == ["ก"] + ["##ก"] * (longest - 1)
-    assert tokenizer.pieces(unknown) == ["[UNK]"]
 
 
 LETTERS = [*"abcde", *(f"##{piece}" for piece in ("a", "b", "c", "bc", "abcde", "dea", "eda"))]
@@ -178,22 +164,6 @@ def test_text_never_becomes_a_special_id(lower_case, family):
         assert not forbidden & set(ids.tolist()), text
 
 
-def test_no_texts(tokenizer):
-    assert tokenizer.encode([]) == []
-    ids, lengths = tokenizer.tokenize_flat([])
-    assert len(ids) == len(lengths) == 0
-
-
-def test_many_texts_at_once_equal_one_by_one(tokenizer):
-    texts = ["the cat", "", "sat", "don't sat, cats", ""]
-    ids, lengths = tokenizer.tokenize_flat(texts)
-    together = tokenizer.encode(texts)
-    assert lengths.tolist() == [len(t) for t in together]
-    np.testing.assert_array_equal(ids, np.concatenate(together))
-    for text, expected in zip(texts, together, strict=True):
-        np.testing.assert_array_equal(tokenizer.encode([text])[0], expected)
-
-
 @pytest.mark.parametrize("bad", [-1, len(PIECES)])
 def test_ids_out_of_range(tokenizer, bad):
     with pytest.raises(InputError, match=f"id {bad} is not in a vocabulary of {len(PIECES)}"):
@@ -203,8 +173,3 @@ def test_ids_out_of_range(tokenizer, bad):
 def test_half_a_surrogate_pair(tokenizer):
     with pytest.raises(InputError, match=r"not valid Unicode: 'a\\ud800'"):
         tokenizer.encode(["fine", "a\ud800"])
-
-
-def test_import_is_cheap():
-    code = "import sys, tta.data.vocabulary.tokenizer; sys.exit('tensorflow' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT).returncode == 0

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from tta.data.text.lines import TextReader, sample_lines
 from tta.data.vocabulary.config import VocabularyConfig
 from tta.data.vocabulary.tokenizer import Tokenizer
 from tta.data.vocabulary.train import alphabet, create_vocab
@@ -53,12 +52,6 @@ def test_specials_then_characters_then_pieces(train, text, tmp_path):
     assert len(vocabulary) <= 80
 
 
-def test_case_is_kept_without_lower_case(train, text):
-    vocabulary = train(text, vocab_size=80, lower_case=False)
-    assert "The" in vocabulary
-    assert "Café" in vocabulary
-
-
 def test_same_seed_same_vocabulary(train, text, tmp_path):
     # The trainer's own order of characters differs between processes, so use another one.
     path = tmp_path / "vocab.txt"
@@ -89,42 +82,6 @@ def test_no_text(train, tmp_path):
     path.write_text("\n \n")
     with pytest.raises(InputError, match=r"blank\.txt: no line of text in the input"):
         train([str(path)])
-
-
-def test_sample_is_uniform(tmp_path):
-    path = tmp_path / "numbers.txt"
-    path.write_text("".join(f"{i}\n" for i in range(20)))
-    drawn = collections.Counter()
-    for seed in range(600):
-        sample = sample_lines(TextReader([str(path)]), 5, seed)
-        assert len(set(sample)) == 5
-        drawn.update(sample)
-    assert len(drawn) == 20
-    # 150 expected each, standard deviation 10.6.
-    assert all(abs(count - 150) < 45 for count in drawn.values())
-    everything = sample_lines(TextReader([str(path)]), 100, seed=0)
-    assert everything == [str(i) for i in range(20)]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "status", "message"),
-    [
-        (["--input_file=none.txt", "--vocab_file=v"], 1, "error: none.txt: no file matches"),
-        (["--input_file=none.txt"], 2, "--vocab_file is required"),
-        (["--input_file=-", "--vocab_file=v", "--vocab_size=0"], 2, "vocab_size"),
-        (["--input_file=-", "--vocab_file=folder/v"], 1, "error: folder/v: no such folder"),
-    ],
-)
-def test_command_refuses(tmp_path, arguments, status, message):
-    run = subprocess.run(
-        [sys.executable, "-m", "tta.flags.create_vocab", *arguments],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-    )
-    assert run.returncode == status
-    assert message in run.stderr
 
 
 SCRIPTS = """ΟΔΟΣ ὁδός ς straße STRASSE ½ ² ™ … ﬁne ﬂow \uff21\uff42c İstanbul naïve 한국어 조선
@@ -170,12 +127,3 @@ def test_what_the_text_loses_is_said(tmp_path, train, capsys):
     kept = train([str(path)], strip_accents=False)
     assert "note" not in capsys.readouterr().err
     assert "ü" in kept.tokens
-
-
-def test_34_thai_letters_have_pieces(tmp_path, train):
-    path = tmp_path / "thai.txt"
-    path.write_text("ภาษาไทยไม่มีช่องว่างระหว่างคำและประโยคยาวมาก\n" * 5, encoding="utf-8")
-    vocabulary = train([str(path)])
-    (ids,) = Tokenizer(vocabulary).encode(["ภาษาไทย" * 10])
-    assert vocabulary.unk_id not in ids.tolist()
-    assert len(ids) > 1

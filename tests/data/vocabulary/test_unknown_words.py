@@ -1,4 +1,3 @@
-import numpy as np
 import pytest
 
 from tta.data.vocabulary.tokenizer import Tokenizer
@@ -46,7 +45,3 @@ def test_words():
     assert opened.unknown_words("a dog cat") == []
     assert opened.unknown_words("a" * 101) == ["a" * 101]
     assert count_unknown(opened, ["a" * 101]).tolist() == [1]
-
-
-def test_no_texts():
-    assert count_unknown(PIECES, []).dtype == np.int64

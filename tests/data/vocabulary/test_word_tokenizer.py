@@ -1,6 +1,5 @@
 """Words of a text, and words that the vocabulary does not have: found again, and forgotten."""
 
-import subprocess
 import sys
 import unicodedata
 from concurrent.futures import ThreadPoolExecutor
@@ -55,11 +54,6 @@ def test_words_are_those_of_a_plain_loop():
     text = "".join(chr(c) for c in rng.permutation(codes) if not 0xD800 <= c < 0xE000)
     assert split_words(text) == plain(text)
     assert len(plain(text)) > 3000
-
-
-def test_lower_case_strips_accents():
-    assert split_words("The CAFÉ, Ünï", lower_case=True) == ["the", "cafe", ",", "uni"]
-    assert WordTokenizer(VOCABULARY, True).encode(["THÉ"])[0].tolist() == [VOCABULARY.ids["the"]]
 
 
 def test_unknown_words_and_texts_that_look_like_special_tokens():
@@ -138,8 +132,3 @@ def test_ids_out_of_range(bad):
 def test_text_that_is_not_unicode(text):
     with pytest.raises(InputError, match=r"^not valid Unicode: "):
         WordTokenizer(VOCABULARY).encode(["fine", text])
-
-
-def test_import_is_cheap():
-    code = "import sys, tta.data.vocabulary.load; sys.exit('tensorflow' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT).returncode == 0

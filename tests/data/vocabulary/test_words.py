@@ -1,11 +1,10 @@
 """Vocabularies of words: ids by frequency, special tokens by position, one order for all sizes."""
 
-import numpy as np
 import pytest
 
 from tta.data.text.lines import MAX_LINE_BYTES
 from tta.data.vocabulary.config import VocabularyConfig
-from tta.data.vocabulary.load import load_vocabulary, make_tokenizer
+from tta.data.vocabulary.load import load_vocabulary
 from tta.data.vocabulary.train import create_vocab
 from tta.data.vocabulary.words import WORD_SPECIALS, WordVocabulary
 from tta.errors import InputError
@@ -35,19 +34,6 @@ def test_words_that_look_like_special_tokens_are_words():
     assert not made.continues_word.any()
 
 
-def test_what_is_left_out_counts_as_unknown():
-    made = WordVocabulary.from_counts(COUNTS, 11, min_count=3, max_length=4)
-    assert made.tokens[4:] == ("the", "##")
-    assert made.counts.tolist() == [0, 11, 12, 11, 7, 3]
-    first = vocabulary().first(7)
-    assert first.tokens == vocabulary().tokens[:7]
-    assert first.counts.tolist() == [0, 11, 7, 11, 7, 5, 3]
-    assert first.counts.sum() == vocabulary().counts.sum()
-    assert vocabulary().first(1000) == vocabulary()
-    with pytest.raises(InputError, match="a vocabulary of words has more than 4 tokens, not 4"):
-        vocabulary().first(4)
-
-
 def test_a_file_is_read_back(tmp_path):
     made = vocabulary()
     made.save(tmp_path / "vocab.txt")
@@ -57,11 +43,6 @@ def test_a_file_is_read_back(tmp_path):
     assert read.sha256 == made.sha256
     assert read != made.first(9)
     assert read != WordVocabulary(made.tokens, made.counts * 2)
-
-
-def test_it_cannot_be_changed():
-    with pytest.raises(ValueError, match="read-only"):
-        vocabulary().counts[5] = 3
 
 
 SPECIALS = "".join(f"{name} 0\n" for name in WORD_SPECIALS)
@@ -133,34 +114,12 @@ def test_a_mask_token_is_made_on_demand(tmp_path):
     assert create_vocab(plain).tokens == (*WORD_SPECIALS, "a", "b")
 
 
-def test_origins_are_the_same_words_in_another_vocabulary():
-    other = WordVocabulary.from_counts({"b": 9, "the": 1, "[UNK]": 1})
-    ids = [(0,), (1,), (2,), (3,), (6,), (5,), (2,), (2,), (4,), (2,), (2,)]
-    assert vocabulary().origins(other) == ids
-
-
 def create(tmp_path, text, **settings):
     (tmp_path / "text.txt").write_text(text)
     settings = {"tokenizer": "words", "vocab_file": str(tmp_path / "vocab.txt")} | settings
     made = create_vocab(VocabularyConfig(input_file=[str(tmp_path / "text.txt")], **settings))
     assert load_vocabulary("words", tmp_path / "vocab.txt") == made
     return made
-
-
-def test_all_words_of_a_text_are_counted_case_kept(tmp_path):
-    text = f"The cat, the dog.\n\nThe [UNK] cat\n{'x' * 101} {'y' * 100}\n"
-    made = create(tmp_path, text)
-    assert made.tokens[4:] == ("The", "cat", ",", ".", "UNK", "[", "]", "dog", "the", "y" * 100)
-    assert made.counts.tolist() == [0, 3, 1, 3, 2, 2, *[1] * 8]
-
-
-def test_settings_of_words(tmp_path):
-    text = "a a a b b c c d\nÉ é\n"
-    assert create(tmp_path, text, min_count=2).tokens[4:] == ("a", "b", "c")
-    made = create(tmp_path, text, vocab_size=6, overwrite=True)
-    assert (made.tokens[4:], made.counts[2]) == (("a", "b"), 5)
-    made = create(tmp_path, text, lower_case=True, overwrite=True)
-    assert made.tokens[4:] == ("a", "b", "c", "e", "d")
 
 
 @pytest.mark.parametrize(("text", "often"), [("\n", ""), ("a b\n", " occurs 2 times")])
@@ -181,13 +140,3 @@ def test_kinds_that_do_not_fit(tmp_path):
         load_vocabulary("word_pieces", tmp_path / "vocab.txt")
     with pytest.raises(InputError, match="tokenizer must be word_pieces or words, not 'letters'"):
         load_vocabulary("letters", tmp_path / "vocab.txt")
-
-
-def test_one_data_set_serves_all_sizes():
-    text = "the [UNK] a b é a the zebra ##"
-    words = WordVocabulary.from_counts({"the": 9, "a": 5, "b": 4, "[": 3, "UNK": 3, "]": 3, "é": 1})
-    all_ids = make_tokenizer(words, False).encode([text])[0]
-    assert len(set(all_ids.tolist())) > 6
-    for size in range(5, len(words) + 1):
-        ids = make_tokenizer(words.first(size), False).encode([text])[0]
-        np.testing.assert_array_equal(ids, np.where(all_ids < size, all_ids, words.unk_id))

@@ -15,9 +15,7 @@ pytestmark = pytest.mark.tensorflow
 BAD_VALUES = [
     ("vocab_size", 0, "vocab_size must be at least 1, not 0"),
     ("vocab_size", "23", "vocab_size must be of type int, not '23'"),
-    ("vocab_size", 23.0, "vocab_size must be of type int, not 23.0"),
     ("vocab_size", True, "vocab_size must be of type int, not True"),
-    ("vocab_size", None, "vocab_size must be of type int, not None"),
     ("hidden_size", -15, "hidden_size must be at least 1, not -15"),
     ("hidden_size", 16, "hidden_size must be a multiple of num_attention_heads, not 16 and 3"),
     ("num_hidden_layers", 0, "num_hidden_layers must be at least 1, not 0"),
@@ -50,8 +48,6 @@ BAD_VALUES = [
     ("intermediate_size", 10**4299, "a model has at most 10,000,000,000 parameters, not far more"),
     ("num_hidden_layers", 1001, "a model has at most 1,000 layers, not 1001"),
     ("initializer_range", 10**400, "initializer_range must be of type float, not 1000"),
-    ("num_hidden_layers", 10**12, "a model has at most 1,000 layers, not 1000000000000"),
-    ("intermediate_size", 10**300, "a model has at most 10,000,000,000 parameters"),
 ]
 
 BAD_FILES = [
@@ -175,16 +171,6 @@ def test_a_config_of_an_earlier_version_says_whether_its_normalizer_is_learned(
     values = {"vocab_size": 23, "log_normalizer_weight": weight, "contrast_weight": 0.2}
     path.write_text(json.dumps(values))
     assert read_config(path) == TransformerConfig(vocab_size=23, learned_normalizer=learned)
-
-
-def test_an_unknown_family_is_refused(tmp_path):
-    path = tmp_path / "config.json"
-    path.write_text('{"vocab_size": 23, "model_type": "x"}')
-    with pytest.raises(
-        InputError,
-        match=r"model_type must be tta or bilm or .*, not 'x'",
-    ):
-        read_config(path)
 
 
 def test_a_file_has_the_tokenizer_only_if_it_is_of_words(tmp_path):

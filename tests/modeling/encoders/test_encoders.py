@@ -11,6 +11,7 @@ from tests.modeling import numpy_tta
 from tests.modeling.guarantee import DTYPES, check, graph_of, outputs_of
 from tests.modeling.tiny import MASK_ID, arrays, batch, tiny_config, tiny_model
 from tta.modeling.functions import layers
+from tta.modeling.functions.encoders import remembering
 
 LENGTHS = range(1, 18)
 FIRST_QUERIES = {"position": None, "mask": MASK_ID}
@@ -87,6 +88,12 @@ def test_word_ids_of_single_piece_words_change_nothing(model_type):
 def test_encoders_that_have_no_use_for_word_ids_do_not_take_them(model_type):
     with pytest.raises(TypeError, match="word_ids"):
         tiny_model(model_type=model_type)(batch([3]) | {"word_ids": np.zeros((1, 3), np.int32)})
+
+
+def test_a_memory_adds_keys_that_every_query_attends_to():
+    mask = np.tril(np.ones((2, 7, 7), bool))
+    expected = np.concatenate([np.ones((2, 7, 3), bool), mask], axis=2)
+    np.testing.assert_array_equal(remembering(np, mask, 3), expected)
 
 
 def numbers_of_positions(monkeypatch):

@@ -30,7 +30,7 @@ TOLERANCE = 1e-4
 PIECES = ("the", "cat", "sat", "on", "mat", "ran", ".", ",", "a", "un", "##able", "##ly", "##s")
 TOKENS = ("[PAD]", "[unused0]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *PIECES, *"bdel")
 HF_CONFIG = CONFIG | {"model_type": "bert", "layer_norm_eps": 1e-12, "type_vocab_size": 2}
-SEGMENTS, POOLER = "bert/embeddings/token_type_embeddings", "bert/pooler/dense/kernel"
+SEGMENTS = "bert/embeddings/token_type_embeddings"
 QUERY = "bert.encoder.layer.1.attention.self.query.weight"
 TABLE, BIAS = "bert.embeddings.word_embeddings.weight", "cls.predictions.bias"
 DECODER = "cls.predictions.decoder.weight"
@@ -277,13 +277,6 @@ def test_whether_text_is_lower_cased(
         assert load_model(directory).config.do_lower_case is lower_case, why
 
 
-def test_without_a_vocabulary_the_model_works(google):
-    lm = tta.load(google)
-    assert lm.model(batch([5]))["logits"].shape == (1, 5, 23)
-    with pytest.raises(InputError, match=r"the model has no vocab\.txt"):
-        lm.score(["the cat"])
-
-
 BAD_CONFIGS = [
     ({"model_type": "roberta"}, 'model_type must be "bert", not "roberta"'),
     ({"hidden_act": "silu"}, "hidden_act must be gelu or "),
@@ -364,7 +357,7 @@ BAD_GOOGLE = [
 BAD_HF = [
     (without(HF, "cls.predictions"), "no output head (cls/predictions)"),
     ({k.removeprefix("bert."): v for k, v in HF.items() if k.startswith("bert.")},
-     "no output head (cls/predictions)"),
+     "found, as in sentence encoders"),
     (without(HF, QUERY), f"variable {QUERY} is missing (1 in all)"),
     (without(HF, BIAS), f"variable {BIAS} is missing (1 in all)"),
     (HF | {QUERY.replace("query.weight", "distance_embedding.weight"): zeros(37, 5)},

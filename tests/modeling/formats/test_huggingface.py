@@ -145,23 +145,6 @@ def test_tables_with_rows_for_no_piece(folder, tensors):
         tta.load(folder)
 
 
-def test_a_smaller_vocabulary_is_refused_if_the_tables_are_not_padded(folder):
-    (folder / "vocab.txt").write_text("".join(f"{token}\n" for token in TOKENS[:-1]))
-    with pytest.raises(InputError, match="it has 22 pieces, but vocab_size in the config is 23"):
-        tta.load(folder)
-
-
-def test_a_sentence_encoder_has_no_head(folder, tensors):
-    encoder = {
-        name.removeprefix("bert."): value
-        for name, value in tensors.items()
-        if name.startswith("bert.")
-    }
-    encoder["embeddings.position_ids"] = np.arange(19)[None]
-    with pytest.raises(InputError, match=r"no output head .* found, as in sentence encoders"):
-        load_model(write_huggingface(folder, encoder))
-
-
 @pytest.mark.parametrize(
     ("name", "rule"),
     [

@@ -160,24 +160,6 @@ def test_logits_of_a_thousand_neither_overflow_nor_vanish():
         np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
 
 
-def test_rows_of_weight_zero_do_not_count():
-    features, table, bias, targets, _ = case(7)
-    weights = tf.constant([1.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0])
-    keep = [0, 2, 3]
-    one = value_and_gradients(tied_cross_entropy, features, table, bias, targets, weights)
-    other = value_and_gradients(
-        tied_cross_entropy,
-        tf.gather(features, keep),
-        table,
-        bias,
-        tf.gather(targets, keep),
-        tf.ones(3),
-    )
-    np.testing.assert_allclose(one[0], other[0], rtol=1e-6)
-    np.testing.assert_array_equal(one[1][0].numpy()[[1, 4, 5, 6]], 0.0)
-    np.testing.assert_allclose(one[1][1], other[1][1], atol=1e-6)
-
-
 def test_unknown_dimensions_and_variables_in_a_graph():
     features, table, bias, targets, weights = case(11)
     table_variable, bias_variable = tf.Variable(table), tf.Variable(bias)

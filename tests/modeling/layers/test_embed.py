@@ -5,7 +5,7 @@ import pytest
 
 from tests.modeling import numpy_tta
 from tests.modeling.tiny import made_of, randomize, tiny_config
-from tta.modeling.functions.layers import embed, first_query
+from tta.modeling.functions.layers import embed
 from tta.modeling.kits.keras import KerasKit
 
 pytestmark = pytest.mark.tensorflow
@@ -40,18 +40,6 @@ def test_output_is_the_normalised_sum_of_token_and_position(layer):
     np.testing.assert_allclose(
         np.asarray(embed(KerasKit(), layer, CONFIG, IDS)), expected, atol=1e-5
     )
-
-
-@pytest.mark.parametrize("token_id", [None, 4, 0], ids=["paper", "original", "token 0"])
-def test_first_query_depends_on_positions_only(layer, token_id):
-    token = np.asarray(layer.token_table, np.float64)
-    position = np.asarray(layer.position_table, np.float64)[:T]
-    expected = normalise(layer, position if token_id is None else position + token[token_id])
-    found = np.asarray(first_query(KerasKit(), layer, token_id, IDS))
-    assert found.shape == (1, T, D)
-    np.testing.assert_allclose(found[0], expected, atol=1e-5)
-    other = first_query(KerasKit(), layer, token_id, (IDS + 1) % V)
-    np.testing.assert_array_equal(np.asarray(other), found)
 
 
 def test_the_longest_sequence_is_accepted_and_a_longer_one_refused(layer):

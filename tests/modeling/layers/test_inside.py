@@ -260,14 +260,6 @@ NUMBERS = [np.int32, np.int64, np.float32, np.float64]
 
 
 @pytest.mark.parametrize("kind", NUMBERS)
-@pytest.mark.parametrize("name", CONFIGS)
-def test_a_mask_of_ones_and_zeros_is_one_of_booleans(name, kind):
-    model = made(CONFIGS[name])
-    mask = INPUTS["padding_mask"].astype(kind)
-    np.testing.assert_array_equal(logits(model, INPUTS | {"padding_mask": mask}), logits(model))
-
-
-@pytest.mark.parametrize("kind", NUMBERS)
 @pytest.mark.parametrize("rank", [2, 3])
 @pytest.mark.parametrize("layer", [
     SelfMaskedSelfAttentionBlock, CrossAttentionBlock, DiagonalMaskedSelfAttention, MaskedAttention

@@ -145,16 +145,6 @@ def test_tta_within_word_l2r_takes_one_pass_without_the_later_pieces_of_the_word
         token_scores(model, task, "within_word_l2r")
 
 
-def test_unilm_is_left_to_right_within_words_as_it_is():
-    model = tiny_model(model_type="unilm")
-    task = batch(LENGTHS)
-    words = random_words(task["input_ids"])
-    np.testing.assert_array_equal(
-        np.array(token_scores(model, task | {"word_ids": words}, "within_word_l2r")),
-        np.array(token_scores(model, task)),
-    )
-
-
 @pytest.mark.parametrize(
     ("model_type", "variant"),
     [

@@ -107,16 +107,6 @@ def test_the_gradient_equals_finite_differences(model_type, normalizer):
     assert checked > 10  # most weights matter
 
 
-def test_equal_numbers_of_errors_give_no_gradient():
-    model = tiny_model()
-    errors = np.array([[3.0], [5.0]]) * np.ones((LISTS, WIDTH))
-    loss = loss_of(model, some_lists(errors))
-    np.testing.assert_allclose(loss.total, 0.0, atol=1e-6)
-    np.testing.assert_allclose(loss.parts["expected_errors"], 4.0, rtol=1e-6)
-    for gradient in gradients_of(model, some_lists(errors)):
-        np.testing.assert_allclose(tf.convert_to_tensor(gradient), 0.0, atol=1e-6)
-
-
 def test_a_list_of_one_hypothesis_has_the_weight_of_a_list():
     likelihood = likelihood_of("tta", Vocabulary())
     task = ExpectedErrors(likelihood).task({"errors": tf.constant([[3.0], [5.0]])}, 0)

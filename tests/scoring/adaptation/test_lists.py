@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import tta
-from tests.tiny import CONFIG, of_family, without_graphs, write_model_directory
+from tests.tiny import CONFIG, without_graphs, write_model_directory
 from tta.data.nbest.files import read_nbest
 from tta.errors import InputError
 from tta.scoring.adaptation import list_training, lists
@@ -197,21 +197,6 @@ def test_the_model_learns_which_hypotheses_have_few_errors(nbest, tiny, adapted)
     assert f"--dev_nbest_file={folder / 'heldout.jsonl'}" in str(report)
 
 
-@pytest.mark.parametrize(
-    ("changes", "max_passes"),
-    [
-        ({"model_type": "unilm", "num_hidden_layers": 1}, 2),
-        ({"model_type": "cloze", "num_hidden_layers": 1}, 4),
-        ({"learned_normalizer": True, "hidden_dropout_prob": 0.5}, 2),
-    ],
-)
-@pytest.mark.slow
-def test_other_models_learn_too(changes, max_passes, nbest, tmp_path):
-    model = write_model_directory(tmp_path / "tiny", of_family(**{"model_type": "tta"} | changes))
-    report = fine_tuned(config(nbest, tmp_path / "new", max_passes=max_passes), model)
-    assert report.after.expected_errors < 0.9 * report.before.expected_errors
-
-
 @pytest.mark.slow
 def test_lists_without_scores_and_long_hypotheses_are_used(tiny, tmp_path):
     long = " a b c d e f g h" * 2  # more pieces than the model takes
@@ -322,14 +307,6 @@ def test_a_training_that_diverges_is_refused(nbest, tmp_path):
     assert not (tmp_path / "new").exists()
 
 
-def test_a_training_that_sigterm_stopped_leaves_nothing(nbest, tiny, tmp_path, monkeypatch):
-    """A trainer then returns False; test_trainer.py stops one by each signal."""
-    stopped = SimpleNamespace(train=lambda until: False)
-    monkeypatch.setattr(lists, "make_list_trainer", lambda *_, **options: stopped)
-    assert adapt(config(nbest, tmp_path / "new"), str(tiny)) is None
-    assert not (tmp_path / "new").exists()
-
-
 @without_graphs()
 def test_a_training_that_ctrl_c_stopped_leaves_nothing(nbest, tmp_path, monkeypatch, capfd):
     model = write_model_directory(tmp_path / "tiny", ONE_LAYER)
@@ -348,20 +325,6 @@ def test_a_training_that_ctrl_c_stopped_leaves_nothing(nbest, tmp_path, monkeypa
     assert not (tmp_path / "new").exists()
     assert capfd.readouterr().err.endswith("; repeat the command to begin anew\n")
     signal.signal(signal.SIGINT, handler)
-
-
-def test_no_improvement_is_refused(nbest, tiny, tmp_path, monkeypatch):
-    rates = []
-
-    def make_idle_trainer(lm, examples, learning_rate, **_):
-        rates.append(learning_rate)
-        return SimpleNamespace(train=lambda until: True)
-
-    monkeypatch.setattr(lists, "make_list_trainer", make_idle_trainer)
-    with pytest.raises(InputError, match="no pass over the lists lowered the expected word errors"):
-        adapt(config(nbest, tmp_path / "new"), str(tiny))
-    assert rates == pytest.approx([0.01 / 3**number for number in range(4)])
-    assert not (tmp_path / "new").exists()
 
 
 @pytest.mark.parametrize("number", [1, 16, 17, 40])

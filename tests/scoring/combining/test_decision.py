@@ -87,49 +87,6 @@ def test_mbr_is_brute_force_in_every_order_of_the_list(metric, loss, scale):
             assert row.tolist() == pytest.approx([risks[text] for text, _ in permutation], abs=1e-5)
 
 
-def test_the_same_picks_in_every_order_of_the_list():
-    random_ = random.Random(4)
-    for _ in range(20):
-        hypotheses = [
-            (" ".join(random_.choices("abcd", k=random_.randint(0, 5))), random_.uniform(-5, 0))
-            for _ in range(5)
-        ]
-        permutations = list(itertools.permutations(hypotheses))
-        lists = [nbest(*one, name=str(number)) for number, one in enumerate(permutations)]
-        for scale in (1.0, math.inf):
-            decision = by_first_pass(*lists, scale=scale)
-            orders = {
-                tuple(one[i] for i in decision.ranking(number))
-                for number, one in enumerate(permutations)
-            }
-            assert len(orders) == 1
-
-
-def test_equal_texts_add_up_their_probability():
-    # Each "b" has a third less than "a", but both together have more.
-    one = nbest(("a", math.log(0.4)), ("b", math.log(0.3)), ("b", math.log(0.3)))
-    decision = by_first_pass(one, scale=1.0)
-    assert decision.ranking(0) == [1, 2, 0]
-    np.testing.assert_allclose(decision.posteriors, [[0.4, 0.3, 0.3]])
-    assert decision.expected_losses is not None
-    np.testing.assert_allclose(decision.expected_losses, [[0.6, 0.4, 0.4]], atol=1e-6)
-    assert by_first_pass(one, scale=math.inf).ranking(0) == [0, 1, 2]
-
-
-def test_among_equal_expected_losses_the_highest_score_comes_first():
-    # The texts are long, so that sums of losses have rounding errors.
-    random_ = random.Random(5)
-    words = [f"w{i}" for i in range(100)]
-    texts = [" ".join(w for w in words if random_.random() > 0.3) for _ in range(40)]
-    hypotheses = [(text, random_.uniform(-5, 0)) for text in texts * 2]
-    random_.shuffle(hypotheses)
-    decision = by_first_pass(nbest(*hypotheses), scale=0.7)
-    ordered = [hypotheses[i] for i in decision.ranking(0)]
-    for (text, score), (other, less) in zip(ordered[::2], ordered[1::2], strict=True):
-        assert text == other
-        assert score > less
-
-
 def test_ties_keep_the_order_of_the_list():
     lists = [nbest(("b", -1.0), ("a", -1.0), ("a", -1.0), reference="a")]
     arrays = ScoredLists.build(lists, scored("ab"), losses=PairwiseLosses.build(lists, WER))
@@ -137,34 +94,6 @@ def test_ties_keep_the_order_of_the_list():
         assert decide(arrays, weights).ranking(0) == [0, 1, 2]
     assert decide(arrays, RerankWeights(0.3, scale=1.0)).ranking(0) == [1, 2, 0]
     assert ListStatistics.build(lists, WER).oracle().tolist() == [1]
-
-
-@pytest.mark.parametrize("lm_weight", [0.0, 0.4, 0.9])
-@pytest.mark.parametrize("metric", [WER, Bleu("none")], ids=lambda metric: metric.name)
-def test_a_large_scale_gives_the_pick_of_max(lm_weight, metric):
-    made = make(6, count=101, empty=True, metric=metric)
-    best = decide(made.lists, RerankWeights(lm_weight, 0.3))
-    sharp = decide(made.lists, RerankWeights(lm_weight, 0.3, scale=1e6))
-    blurred = decide(made.lists, RerankWeights(lm_weight, 0.3, scale=0.1))
-    texts = [
-        [one.hypotheses[i].text for i in (a, b, c) if one.hypotheses]
-        for one, a, b, c in zip(made.nbest, best.picks, sharp.picks, blurred.picks, strict=True)
-    ]
-    full = [one for one in texts if one]
-    assert all(one == other for one, other, _ in full)
-    assert any(one != other for one, _, other in full)
-    np.testing.assert_array_equal(
-        best.posteriors[made.lists.present], sharp.posteriors[made.lists.present].round(6)
-    )
-
-
-def test_a_scale_of_0_gives_the_consensus_of_all():
-    one = nbest(("x", 0.0), ("a b", -9.0), ("a b c", -99.0), ("a b c d", -50.0))
-    decision = by_first_pass(one, scale=0.0)
-    assert decision.posteriors.tolist() == [[0.25] * 4]
-    assert decision.ranking(0) == [1, 2, 3, 0]  # 5/4 errors each, then 7/4 and 9/4
-    assert decision.expected_losses is not None
-    assert decision.expected_losses.tolist() == [[9 / 4, 5 / 4, 5 / 4, 7 / 4]]
 
 
 def loop_combined(one, token_scores, weights):
@@ -249,29 +178,6 @@ def test_mbr_uses_the_combined_scores():
         assert decision.picks[i] == int(np.argmin(risks)) == decision.order[i, 0]
 
 
-@pytest.mark.parametrize(("scale", "why"), [(1.7, "equal losses"), (np.inf, "equal scores")])
-def test_equal_texts_are_picked_in_the_order_of_scores_and_then_of_the_list(scale, why):
-    scores = [[-2.0, -1.0, -1.0], [-3.0, -3.0, -3.0], []]
-    lists = [
-        NBestList(f"u{i}", tuple(Hypothesis("a b", score) for score in one))
-        for i, one in enumerate(scores)
-    ]
-    arrays = ScoredLists.build(lists, losses=PairwiseLosses.build(lists, WER))
-    decision = decide(arrays, RerankWeights(0.0, shares=(), scale=scale))
-    assert decision.picks.tolist() == decision.order[:, 0].tolist() == [1, 0, 0], why
-
-
-def test_the_mixture_has_a_weight_per_model():
-    lists = make(7, models=(1.0, 0.5, 2.0)).lists
-    weights = RerankWeights(0.4, 0.7, "mean", (0.5, 0.2, 0.3))
-    assert weights.lm_weights == pytest.approx((0.2, 0.08, 0.12))
-    expected = 0.6 * lists.first_pass + 0.7 * lists.num_words
-    for weight, model in zip(weights.lm_weights, lists.models, strict=True):
-        expected = expected + weight * model.reduced["mean"]
-    combined = decide(lists, weights).combined
-    np.testing.assert_allclose(combined[lists.present], expected[lists.present])
-
-
 @pytest.mark.parametrize("reduction", ["sum", "mean"])
 def test_the_terms_of_a_score_sum_to_it(reduction):
     lists = make(7, models=(1.0, 0.5, 2.0), features=(1.0, 0.5), empty=True).lists
@@ -306,36 +212,12 @@ def test_absent_hypotheses_are_never_picked(scale):
     assert statistics.oracle().tolist() == [0, 1]
 
 
-def test_first_pass_without_scores_is_the_order_of_the_list():
-    lists = [nbest(("a b c d e", None), ("a", None))]
-    arrays = ScoredLists.build(lists, scored(["a b c d e", "a"]))
-    assert select(arrays, FIRST_PASS).tolist() == [0]
-    assert select(arrays, RerankWeights(1.0)).tolist() == [1]
-
-
 @pytest.mark.parametrize("reduction", ["sum", "mean"])
 def test_an_empty_hypothesis_does_not_win_by_having_no_tokens(reduction):
     lists = [nbest(("a b", -2.0), ("", -3.0), ("a b c d", -4.0))]
     arrays = ScoredLists.build(lists, {"a b": (-4.0, 2), "a b c d": (-20.0, 4), "": (0.0, 0)})
     for lm_weight in (0.1, 0.5, 1.0):
         assert select(arrays, RerankWeights(lm_weight, 0.0, reduction)).tolist() == [0]
-
-
-@pytest.mark.parametrize("scale", [math.inf, 1.0])
-def test_an_empty_hypothesis_wins_by_its_first_pass(scale):
-    lists = [nbest(("a b", -9.0), ("", -1.0))]
-    losses = PairwiseLosses.build(lists, WER)
-    arrays = ScoredLists.build(lists, {"a b": (-4.0, 2), "": (0.0, 0)}, losses=losses)
-    assert select(arrays, RerankWeights(0.5, scale=scale)).tolist() == [1]
-
-
-@pytest.mark.parametrize("scale", [math.inf, 1.0, 0.0])
-def test_lists_of_nothing_but_empty_hypotheses(scale):
-    lists = [nbest(("", -2.0), ("", -1.0))]
-    arrays = ScoredLists.build(lists, {"": (0.0, 0)}, losses=PairwiseLosses.build(lists, WER))
-    decision = decide(arrays, RerankWeights(0.5, 1.0, "mean", scale=scale))
-    assert decision.ranking(0) == [1, 0]
-    assert np.isfinite(decision.combined).all()
 
 
 @pytest.mark.parametrize("scale", [math.inf, 1.0])
@@ -350,13 +232,3 @@ def test_an_empty_list_stays_empty_and_counts_as_an_empty_hypothesis(scale):
         statistics = ListStatistics.build(lists, WER)
         assert statistics.value(decision.picks) == 100 * 3 / (3 * len(lists))  # 3 deletions
         assert statistics.oracle().tolist() == [0] * len(lists)
-
-
-@pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("scale", [0.0, 1e300])
-def test_extreme_scales_give_probabilities(scale):
-    lists = [nbest(("a b", 5.0), ("a c", 4.0)), nbest(("x", 1e9), name="u2"), nbest(name="u3")]
-    found = by_first_pass(*lists, scale=scale)
-    expected = [0.5, 0.5] if scale == 0 else [1.0, 0.0]
-    assert found.posteriors.tolist() == [expected, [1.0, 0.0], [0.0, 0.0]]
-    assert found.picks.tolist() == [0, 0, 0]

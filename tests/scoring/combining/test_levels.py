@@ -11,7 +11,6 @@ from tests.fake_model import FakeModel
 from tests.scoring.combining.random_lists import WER, make
 from tta.data.nbest.lists import Hypothesis, NBestList
 from tta.errors import InputError
-from tta.scoring.combining.decision import decide
 from tta.scoring.combining.guess import guess
 from tta.scoring.combining.levels import Levels, estimated
 from tta.scoring.combining.part import Part
@@ -49,12 +48,6 @@ def test_what_is_rescored_is_chosen_as_by_hand(share, best):
     for row, values, length in zip(chosen, posteriors, lengths, strict=True):
         expected = chosen_by_hand(values[:length].tolist(), share, best)
         assert set(np.flatnonzero(row)) == expected
-
-
-def test_of_equally_probable_hypotheses_the_earlier_ones_are_rescored():
-    present = np.ones([1, 23], bool)
-    chosen = Levels("a", "b").chosen(np.full([1, 23], 1 / 23), present)
-    assert np.flatnonzero(chosen[0]).tolist() == list(range(12))
 
 
 def column_by_hand(first, counts, scored, second, reduction):
@@ -154,29 +147,6 @@ def test_the_second_model_scores_what_the_first_level_s_weights_choose_once():
     sharper = Table()
     score_in_levels(part, Levels(Table(), sharper), replace(weights, scale=1.4))
     assert sharper.asked == ["w0 x", "w1 x", "w2 x"]
-
-
-def test_equal_texts_get_equal_scores_and_count_once():
-    nbest = [NBestList("0", tuple(Hypothesis(t, s) for t, s in (("a", -1), ("b", -2), ("a", -30))))]
-    part = Part.build(nbest).compared(WER)
-    weights, second = RerankWeights(0.0, scale=1.0), Table({"a": -3.0, "b": -1.0})
-    levels = Levels(Table(), second, best=1)
-    found = score_in_levels(part, levels, weights).problem.test
-    assert second.asked == ["a"]
-    assert found.lists.models[0].reduced["sum"].tolist() == [[-3.0, -3.0, -3.0]]
-    assert found.lists.rescored.scored.tolist() == [[True, False, True]]
-
-
-def test_a_pick_may_be_one_that_was_not_rescored():
-    """The least expected loss is that of a text between the two that were rescored."""
-    part = part_of({"a b x": -1.0, "a y c": -1.0, "a b c": -1.5})
-    weights = RerankWeights(0.0, scale=1.0)
-    levels = Levels(Table(), Table({"a b x": -2.0, "a y c": -2.0}), best=2)
-    found = score_in_levels(part, levels, weights).problem.test
-    decision = decide(found.lists, RerankWeights(0.5, scale=2.0))
-    assert found.lists.rescored.scored.tolist() == [[True, True, False]]
-    assert decision.picks.tolist() == [2]
-    assert decision.lm_scores.tolist() == [[-2.0, -2.0, -2.0]]
 
 
 def test_dev_lists_are_rescored_by_the_weights_that_are_tuned_on_them():

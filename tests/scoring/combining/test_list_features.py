@@ -50,20 +50,6 @@ def test_a_twin(texts, first_pass):
         np.testing.assert_allclose(found[name], values, rtol=1e-12, err_msg=name)
 
 
-def test_a_constant_and_huge_scores_change_nothing():
-    texts, scores = ["a b", "a c", "d"], np.array([-1.0, -2.0, -3.0])
-    expected = list_features(texts, scores)
-    for constant in (-50_000.0, 800.0):
-        found = list_features(texts, scores + constant)
-        np.testing.assert_allclose(found["weighted_distance"], expected["weighted_distance"])
-
-
-def test_no_texts():
-    assert {name: len(column) for name, column in list_features([], np.zeros(0)).items()} == (
-        dict.fromkeys(LIST_FEATURES, 0)
-    )
-
-
 def part(*texts, metric="wer", normalize="none"):
     hypotheses = tuple(Hypothesis(text, -1.0 * i) for i, text in enumerate(texts))
     lists = [NBestList("u1", hypotheses), NBestList("u2", hypotheses[:1]), NBestList("u3", ())]
@@ -87,14 +73,6 @@ def test_bleu_and_lists_that_do_not_fit_have_none(monkeypatch):
     monkeypatch.setattr("tta.scoring.metrics.risk.MAX_PAIRS", 4)
     found = lists.compared(load_metric("wer"), losses=False).lists.features
     assert not LIST_FEATURES.keys() & found.keys()
-
-
-def test_features_of_these_names_in_a_file_are_ignored():
-    one = NBestList("u", (Hypothesis("a", -1.0, features={"distance": 9.0, "am": 3.0}),))
-    built = Part.build([one])
-    assert built.lists.features.keys() == {"am", "rank"}
-    found = built.compared(load_metric("wer")).lists.features
-    assert found["distance"].tolist() == [[0.0]]
 
 
 def test_help_says_what_every_feature_is():

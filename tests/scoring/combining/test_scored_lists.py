@@ -1,4 +1,3 @@
-import dataclasses
 import math
 
 import numpy as np
@@ -10,7 +9,6 @@ from tta.errors import InputError
 from tta.scoring.combining import scored_lists
 from tta.scoring.combining.scored_lists import (
     RANK,
-    ListStatistics,
     ScoredLists,
     check_widths,
     common_features,
@@ -89,25 +87,11 @@ def test_a_mix_is_the_weighted_sum_of_models():
     assert not lists.mix((), "sum").any()
 
 
-def test_a_lone_model_is_itself_bit_for_bit():
-    both = make(1, models=(1.0, 1.0)).lists
-    first = dataclasses.replace(both, models=both.models[:1])
-    for reduction in ("sum", "mean"):
-        for mixed in (first.mix((1.0,), reduction), both.mix((1.0, 0.0), reduction)):
-            np.testing.assert_array_equal(mixed, both.models[0].reduced[reduction])
-
-
 @pytest.mark.parametrize(("reduction", "lowest"), [("sum", -20.0), ("mean", -5.0)])
 def test_an_empty_hypothesis_gets_the_lowest_score_of_its_list(reduction, lowest):
     lists = [nbest(("a b", -2.0), ("", -3.0), ("a b c d", -4.0))]
     arrays = ScoredLists.build(lists, {"a b": (-4.0, 2), "a b c d": (-20.0, 4), "": (0.0, 0)})
     assert arrays.models[0].reduced[reduction][0, 1] == lowest
-
-
-def test_an_empty_hypothesis_with_scored_boundary_tokens_keeps_its_score():
-    lists = [nbest(("a b", -2.0), ("", -3.0))]
-    arrays = ScoredLists.build(lists, {"a b": (-4.0, 4), "": (-3.0, 2)})
-    assert arrays.models[0].reduced["sum"].tolist() == [[-4.0, -3.0]]
 
 
 @pytest.mark.parametrize("score", [math.nan, -math.inf])
@@ -142,10 +126,3 @@ def test_lists_too_uneven_for_memory_are_refused(monkeypatch):
     check_widths(lists(*[50] * 9))  # large, but without padding
     with pytest.raises(InputError, match="list 'u1' has 12 hypotheses, and 10 lists padded"):
         check_widths(lists(1, 12, *[1] * 8))
-
-
-def test_a_list_without_a_reference_counts_nothing():
-    lists = [NBestList(one, (Hypothesis("a x", -1.0),)) for one in ("u1", "u2")]
-    lists[0] = dataclasses.replace(lists[0], reference="a b")
-    found = ListStatistics.build(lists, WER)
-    assert found.value(np.zeros(2, int)) == 50.0

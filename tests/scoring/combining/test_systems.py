@@ -3,7 +3,6 @@ import dataclasses
 import pytest
 
 from tests.scoring.combining.random_lists import make
-from tta.scoring.combining.decision import select
 from tta.scoring.combining.guess import guess
 from tta.scoring.combining.systems import WITHOUT_MODEL, WeightChoice
 from tta.scoring.combining.tuning import tune
@@ -70,48 +69,6 @@ def test_each_row_is_tuned_by_itself():
     given = FixedWeights(shares=())
     expected = tune(made.lists, made.statistics, given).rounded(given)
     assert systems.alone[WITHOUT_MODEL] == expected
-
-
-@pytest.mark.parametrize("useful", [(1.0, 0.8), (3.0, 0.0), (0.0, 2.0), (0.4, 0.6)])
-def test_together_is_about_as_good_on_dev_as_anything_alone(useful):
-    made = make(8, models=useful, count=41)
-    systems = systems_of(made)
-    values = {
-        name: made.statistics.value(select(made.lists, weights))
-        for name, weights in (systems.alone | systems.reranked).items()
-    }
-    assert values["together"] <= 1.05 * min(values.values())
-
-
-@KNOWN
-def test_what_is_given_is_kept(tuned):
-    made = make(6, models=(1.0, 1.0), features=(0.5,))
-    given = FixedWeights(
-        length_bonus=-0.25,
-        reduction="mean",
-        scale=1.5,
-        features={"f0": -0.5},
-        lm_weights=(0.1, 0.3),
-    )
-    systems = systems_of(made, tuned, given)
-    together = systems.reranked["together"]
-    assert together.lm_weights == pytest.approx((0.1, 0.3))
-    assert systems.reranked["m0 reranked"].lm_weights == (0.1, 0.0)
-    assert systems.reranked["m1 reranked"].lm_weights == (0.0, 0.3)
-    for weights in systems.reranked.values():
-        assert weights.length_bonus == -0.25
-        assert weights.scale == pytest.approx(1.5)
-        assert weights.features == {"f0": -0.5}
-        assert weights.reduction == "mean"
-    # A given bonus or scale is not for the other rows, whose scores have another scale.
-    assert systems.alone[WITHOUT_MODEL].features == {"f0": -0.5}
-    assert [systems.alone[f"m{k} alone"].lm_weights for k in range(2)] == [
-        only(k, 2) for k in (0, 1)
-    ]
-    for alone in systems.alone.values():
-        assert alone.reduction == "mean"
-        assert alone.length_bonus != -0.25
-        assert alone.scale != pytest.approx(1.5)
 
 
 @KNOWN

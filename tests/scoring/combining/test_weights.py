@@ -30,20 +30,6 @@ def test_weights_are_checked(values, rule):
         RerankWeights(*values)
 
 
-def test_the_decision_follows_from_the_scale():
-    assert RerankWeights(0.5).decision == "max"
-    assert [RerankWeights(0.5, scale=scale).decision for scale in (0.0, 3.0)] == ["mbr", "mbr"]
-    assert FIRST_PASS.decision == "max"
-    assert FIRST_PASS.lm_weights == ()
-    assert RerankWeights(0.4, shares=(0.25, 0.75)).lm_weights == pytest.approx((0.1, 0.3))
-
-
-def test_weights_can_be_keys():
-    one, other = (RerankWeights(0.5, features={"am": weight}) for weight in (1.0, 2.0))
-    assert len({one, other, RerankWeights(0.5, features={"am": 1.0})}) == 2
-    assert len({FixedWeights(features={"am": None}), FixedWeights(features={"am": None})}) == 1
-
-
 def test_rounded_weights_can_be_given_again():
     weights = RerankWeights(
         2 / 3, -1 / 3, "mean", (1 / 7, 2 / 7, 4 / 7), 1e5 / 3, {"am": 1 / 3, "lm": -1e-7 / 3}
@@ -93,13 +79,6 @@ def test_mixtures_to_choose_from():
 )
 def test_weights_are_split_into_sum_and_shares(weights, expected):
     assert split_lm_weights(weights, len(weights or "ab")) == expected
-
-
-def test_printed_weights_with_a_sum_rounded_up_can_be_given_again():
-    lm_weight, shares = split_lm_weights([0.666667, 0.166667, 0.166667], 3)
-    assert lm_weight == 1.0
-    RerankWeights(lm_weight)
-    assert sum(shares) == pytest.approx(1)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import sacrebleu
 
-from tta.data.nbest.files import read_nbest
 from tta.errors import InputError
 from tta.scoring.metrics.bleu import Bleu
 from tta.scoring.metrics.metric import BLEU_TOKENIZERS, METRICS, load_metric
@@ -94,15 +93,6 @@ def test_many_counts_at_once_are_sacrebleus():
         assert values.min() < 1e-9
 
 
-def test_totals_of_any_shape():
-    metric = Bleu("13a")
-    rows = metric.statistics(["one two three four", "one two"], "one two three four")
-    values = metric.corpus(np.stack([[rows[0], rows[1]], [rows[0] + rows[1], rows[0]]]))
-    assert values.shape == (2, 2)
-    assert values[0, 0] == pytest.approx(100)
-    assert values[1, 0] == metric.corpus(rows.sum(axis=0))
-
-
 def test_tokenizer_is_checked():
     with pytest.raises(InputError, match=r"bleu_tokenize must be 13a or none or .*, not 'word'"):
         Bleu("word")
@@ -123,15 +113,3 @@ def test_metrics_are_loaded_by_name():
         load_metric("per")
     with pytest.raises(InputError, match="is for metrics of speech, such as wer and cer, not bleu"):
         load_metric("bleu", normalize="lower")
-
-
-def test_first_pass_of_real_lists_is_sacrebleus(tta_data):
-    folder = tta_data / "nbest" / "mt_iwslt14_deen"
-    lists = read_nbest(folder / "test.nbest", reference_file=folder / "test.ref").lists
-    metric = Bleu("none")
-    picks = [one.hypotheses[0].text for one in lists]
-    references = [one.reference for one in lists]
-    pairs = zip(picks, references, strict=True)
-    totals = sum(metric.statistics([h], r)[0] for h, r in pairs)
-    expected = sacrebleu.corpus_bleu(picks, [references], tokenize="none", force=True).score
-    assert metric.corpus(totals) == pytest.approx(expected, abs=1e-12)

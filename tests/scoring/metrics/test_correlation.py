@@ -19,15 +19,6 @@ def test_cosine_is_a_plain_loop():
     np.testing.assert_allclose(similarities, expected, rtol=1e-13)
 
 
-@pytest.mark.parametrize(
-    ("second", "expected"),
-    [([3.0, 0.0], 1.0), ([-2.0, 0.0], -1.0), ([0.0, 5.0], 0.0), ([1e-30, 1e-30], 2**-0.5)],
-)
-def test_cosine_ignores_length(second, expected):
-    first = np.array([[2.0, 0.0]], np.float32)
-    np.testing.assert_allclose(cosine(first, np.array([second], np.float32)), [expected])
-
-
 @pytest.mark.parametrize("bad", [[np.nan, 1.0], [np.inf, 1.0]])
 def test_a_vector_that_is_not_finite_is_an_error(bad):
     vectors = np.ones([3, 2], np.float32)

@@ -1,4 +1,3 @@
-import jiwer
 import pytest
 
 from tta.errors import InputError
@@ -36,12 +35,6 @@ def test_basic(text, expected, why):
     assert basic(expected) == expected, "twice is once"
     words = [part for word in text.split() for part in basic(word).split()]
     assert " ".join(words) == expected, "word by word"
-
-
-def test_basic_is_jiwers_where_both_remove_the_same():
-    text = "They left! Who; did not SAY."
-    transform = jiwer.Compose([jiwer.ToLowerCase(), jiwer.RemovePunctuation()])
-    assert basic(text) == transform(text)
 
 
 def test_names():

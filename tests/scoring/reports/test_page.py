@@ -299,12 +299,6 @@ def test_errors_are_those_of_the_metric():
     assert "▲ better errors 1 → 0" in text
 
 
-def test_the_page_says_why_an_interval_is_empty():
-    text = Reader(render(part(BETTER))).text
-    assert "1 list; tta-lm" in text
-    assert "no intervals: they need at least 10 lists" in text
-
-
 def test_lists_without_references_or_changes():
     page = Reader(render(part(("a", "b", None), ("", "d", None), measured=False)))
     text = " ".join(page.text.split())

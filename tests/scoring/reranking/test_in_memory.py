@@ -130,19 +130,6 @@ def test_one_list_is_a_list_of_lists_with_one_item():
     assert found.indices == [1, 0]
 
 
-def test_equal_scores_keep_their_order():
-    weights = RerankWeights(lm_weight=0.25)
-    texts, scores = ["the cat", "the dog", "the mat"], [-1, -1, -1]
-    found = tta.rerank(texts, scores, FakeModel(), weights=weights)
-    assert found.indices == [0, 1, 2]
-
-
-def test_with_no_rank_scores_the_model_decides():
-    found = tta.rerank(["the kat", "the cat"], model=FakeModel(), rank_scores=False)
-    assert found.texts == ["the cat", "the kat"]
-    assert found.weights.lm_weight > 0
-
-
 def test_without_scores_the_rank_is_the_score():
     weights = RerankWeights(lm_weight=0.25)
     given = {"model": FakeModel()}

@@ -136,27 +136,6 @@ def test_max_writes_the_combined_score_and_no_posterior(votes, tmp_path):
     assert [list(row) for row in rows_of(scores)] == [names] * 3
 
 
-@pytest.mark.parametrize(
-    ("values", "scale", "signature"),
-    [
-        (PLAIN, "1", "decision:mbr|length_bonus:0|scale:1|loss:word errors"),
-        (PLAIN | {"metric": "bleu", "length_bonus": -0.5}, "1",
-         "decision:mbr|length_bonus:-0.5|scale:1|loss:1 - chrF"),
-        (PLAIN | {"scale": 0.0, "features": ["rank=-2"]}, "0",
-         "decision:mbr|length_bonus:0|scale:0|loss:word errors|features:rank=-2"),
-        ({"decision": "max", "length_bonus": 0.0, "features": ["rank=.25"]}, "max",
-         "decision:max|length_bonus:0|features:rank=0.25"),
-    ],
-)  # fmt: skip
-def test_the_table_and_the_signature_name_the_decision(votes, values, scale, signature):
-    report = rerank_files(RerankConfig(nbest_file=votes, **values), [])
-    assert report.signatures[-1] == signature
-    row = next(line for line in str(report).splitlines() if line.startswith("no model"))
-    assert row.split()[-1] == scale
-    heading = next(line for line in str(report).splitlines() if line.startswith("  "))
-    assert heading.split()[-2:] == ["reduction", "scale"]
-
-
 @pytest.mark.parametrize("dev", [True, False], ids=["tuned", "guessed"])
 def test_without_a_model_nothing_is_loaded_and_the_page_has_no_colours(
     votes, tmp_path, loaded, dev
@@ -356,28 +335,6 @@ def test_the_output_of_fairseq_is_reranked_by_bleu(tmp_path):
     assert best.score == pytest.approx(0.5 * -0.6 * 7 * math.log(2) + 0.5 * -6)
 
 
-def test_a_folder_of_espnet_2_is_reranked_into_a_folder(tmp_path):
-    for number, (text, score) in enumerate((("the kat sat", -1.0), ("the cat sat", -1.5)), 1):
-        folder = tmp_path / "in" / f"{number}best_recog"
-        folder.mkdir(parents=True)
-        (folder / "text").write_text(f"u1 {text}\n")
-        (folder / "score").write_text(f"u1 tensor({score})\n")
-    (tmp_path / "ref").write_text("u1 the cat sat\n")
-    config = RerankConfig(
-        nbest_file=str(tmp_path / "in"), reference_file=str(tmp_path / "ref"), scale=1.0,
-        lm_weight=[0.5], length_bonus=0.0, reduction="sum", output_file=str(tmp_path / "out"),
-    )  # fmt: skip
-    report = rerank_files(config)
-    assert report.test.row("first pass").value == pytest.approx(100 / 3)
-    assert report.test.row("reranked").value == 0
-    text = [(tmp_path / f"out/{i}best_recog/text").read_text() for i in (1, 2)]
-    assert text == ["u1 the cat sat\n", "u1 the kat sat\n"]
-    scores = [(tmp_path / f"out/{i}best_recog/score").read_text().split()[1] for i in (1, 2)]
-    # The posterior of "the cat sat" is 1 / (1 + exp(-1.75)): .5 * .5 worse, .5 * 4 better.
-    p = 1 / (1 + math.exp(-1.75))
-    assert list(map(float, scores)) == pytest.approx([p - 1, -p], abs=1e-6)
-
-
 def test_lists_whose_pairs_do_not_fit_into_memory_are_decided_by_max(votes, monkeypatch):
     monkeypatch.setattr("tta.scoring.metrics.risk.MAX_PAIRS", 8)
     report = rerank_files(RerankConfig(nbest_file=votes, length_bonus=0.0), [])
@@ -385,19 +342,6 @@ def test_lists_whose_pairs_do_not_fit_into_memory_are_decided_by_max(votes, monk
     assert any("mbr was not tried" in note for note in report.notes)
     with pytest.raises(InputError, match=r"9 pairs do not fit .*--decision=max"):
         rerank_files(RerankConfig(nbest_file=votes, **PLAIN), [])
-
-
-def test_the_metric_chooses_the_loss_even_without_references(tmp_path):
-    one = hypotheses({text: {} for text in VOTES})
-    del one["reference"]
-    path, losses = write(tmp_path / "lists.jsonl", [one]), {}
-    for metric in ("wer", "bleu"):
-        out = tmp_path / f"{metric}.jsonl"
-        config = RerankConfig(nbest_file=path, metric=metric, scores_file=str(out), **PLAIN)
-        report = rerank_files(config, [])
-        assert report.metric is None
-        losses[metric] = max(row["expected_loss"] for row in rows_of(out))
-    assert losses["wer"] > 1 > losses["bleu"]
 
 
 def test_the_difference_to_no_model_and_the_picks_are_printed(tmp_path, loaded):
@@ -441,17 +385,6 @@ def opposite(self, texts, progress=False):
     """Scores that prefer what is wrong: "a x y" is right."""
     return np.array([-50.0 if text == "a x y" else -5.0 for text in texts]), np.ones(
         len(texts), int
-    )
-
-
-def test_extreme_scores_are_noted(tmp_path):
-    texts = {"a b": {}, "a c": {}, "d": {}}
-    lists = [hypotheses(texts, {"a b": -1.0, "a c": -2.0, "d": -1e9})]
-    path = write(tmp_path / "lists.jsonl", lists)
-    report = rerank_files(RerankConfig(nbest_file=path), [])
-    assert (
-        f"extreme first-pass scores in {path}: 1, first -1e+09 in list 'u0'; the scale of the "
-        "scores is measured without them" in report.notes
     )
 
 

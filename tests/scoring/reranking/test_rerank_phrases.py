@@ -74,14 +74,6 @@ def test_a_pick_that_phrases_change(tmp_path, phrases, models, dev):
     assert rows_of(scores)[0]["features"]["phrases"] == 1.0
 
 
-def test_a_weight_that_is_given(tmp_path, phrases):
-    lists = write(tmp_path / "lists.jsonl", *[UNSURE] * 3, reference="at ely")
-    for weight, value in (0.0, 50.0), (50.0, 0.0):
-        report = rerank(lists, [], phrases_file=phrases, phrases_weight=weight)
-        assert report.test.row("with phrases").value == value
-        assert f"\nphrases_weight:{weight:g}" in str(report)
-
-
 def test_texts_are_read_as_normalize_reads_them(tmp_path):
     phrases = tmp_path / "phrases.txt"
     phrases.write_text("ELY!\n")
@@ -90,13 +82,6 @@ def test_texts_are_read_as_normalize_reads_them(tmp_path):
     assert note in str(rerank(lists, [], phrases_file=phrases))
     found = str(rerank(lists, [], phrases_file=phrases, normalize="basic"))
     assert "1 of 1 phrases stand in lists, 3 times" in found
-
-
-def test_bleu_has_phrases_and_no_rates(tmp_path, phrases):
-    lists = write(tmp_path / "lists.jsonl", *[SURE] * 20, UNSURE, reference="at ely")
-    text = str(rerank(lists, [], phrases_file=phrases, metric="bleu"))
-    assert "with phrases" in text
-    assert "B-BLEU" not in text
 
 
 NEAR = {"to cathmandu": -1.0, "to cat": -9.0}
@@ -130,13 +115,6 @@ def test_a_candidate_is_judged_marked_and_not_written(tmp_path, phrases, loaded)
     assert written[0] == "to kathmandu"
     _, _, scores, _ = near(tmp_path, phrases)
     assert "candidate" not in scores
-
-
-def test_candidates_that_nobody_says_are_not_picked(tmp_path, phrases):
-    rows = [{"to cathmandu": -1.0, "to cat": -9.0}] * 20
-    lists = write(tmp_path / "lists.jsonl", *rows, reference="to cathmandu")
-    report = rerank(lists, ["one"], phrases_file=phrases, phrases_candidates="judged")
-    assert report.test.row("with phrases").value == 0.0
 
 
 WRONG = [  # settings, the error

@@ -5,7 +5,6 @@ import json
 import pytest
 
 import tta
-from tests.commands import run_with_fake_model
 from tests.fake_model import FakeModel
 from tests.scoring.reranking.test_in_memory import make_lists, write
 from tta.errors import InputError
@@ -119,14 +118,6 @@ def test_confidences_and_a_decision_of_max(tmp_path):
 def test_flags_that_do_not_fit(values, models, rule):
     with pytest.raises(InputError, match=rule):
         RescoreConfig(**values).with_levels(models)
-
-
-def test_the_command_takes_the_flags(tmp_path):
-    path = write(tmp_path / "test.jsonl", *long_lists(0, 11))
-    flags = ["--model=known", "--rescore_model=length", "--rescore_best=2"]
-    done = run_with_fake_model("tta-rerank", f"--nbest_file={path}", *flags)
-    assert "note: rescored 2.0 of 8.0 hypotheses a list" in done.stdout
-    assert "rescored:share=0.02,best=2" in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -80,11 +80,6 @@ def test_the_built_in_model(seen, model):
     assert seen == [(trained_models.BUILT_IN, ScoreOptions(precision="bfloat16"))]
 
 
-def test_a_trained_model_by_its_name(seen, tmp_path):
-    tta.load("bilm-small")
-    assert seen == [(tmp_path / "pretrained/bilm-small", ScoreOptions())]
-
-
 def test_a_trained_model_of_the_working_directory(seen, monkeypatch):
     monkeypatch.setattr(trained_models, "PRETRAINED", Path("nowhere"))
     tta.load("bilm-small")
@@ -163,13 +158,6 @@ def test_the_message_says_how_to_name_it(seen, tmp_path, model, files, ways, why
         tta.load(model)
     for way in ("pretrained/", "$TTA_MODELS", "hf:OWNER/NAME", "transformers:NAME"):
         assert way in str(raised.value), why
-
-
-@pytest.mark.parametrize("model", ["v.txt", "../nowhere", "a/b/c", "notes.doc"])
-def test_a_message_guesses_nothing_else(seen, tmp_path, model):
-    (tmp_path / "notes.doc").touch()
-    with pytest.raises(InputError, match=r"transformers:NAME any other$"):
-        tta.load(model)
 
 
 def test_every_kind_is_a_scorer_that_scores_or_encodes():

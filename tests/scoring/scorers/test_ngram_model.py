@@ -78,16 +78,6 @@ def test_the_end_token_counts_when_boundary_tokens_do(arpa):
     assert "boundary_tokens:yes" in lm.signature
 
 
-@pytest.mark.parametrize("boundary", [False, True])
-def test_token_scores(arpa, boundary):
-    lm = tta.load(f"kenlm:{arpa}", score_boundary_tokens=boundary)
-    (scored,) = lm.score_tokens(["the dog cat"])
-    assert scored.tokens == ["the", "dog", "cat"] + ["</s>"] * boundary
-    expected = math.log(10) * np.array(SCORES["the dog cat"][: 3 + boundary])
-    np.testing.assert_allclose(scored.log_probabilities, expected, rtol=1e-12)
-    assert lm.score_tokens([]) == []
-
-
 @pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
 def test_compressed(arpa, tmp_path, pack):
     path = tmp_path / "tiny.arpa.packed"
@@ -109,15 +99,6 @@ def test_the_signature_shows_what_the_scores_depend_on(arpa, tmp_path):
     assert tta.load(f"kenlm:{other}").signature != lm.signature
 
 
-def test_it_has_no_vectors(arpa):
-    lm = tta.load(f"kenlm:{arpa}")
-    message = r"^tiny\.arpa: an n-gram model has no sentence vectors$"
-    with pytest.raises(InputError, match=message):
-        lm.encode(["the cat"])
-    with pytest.raises(InputError, match=message):
-        lm.choose_representation()
-
-
 def test_it_can_be_pickled_quietly(arpa, monkeypatch, capfd):
     monkeypatch.chdir(arpa.parent)
     pickled = pickle.dumps(tta.load(f"kenlm:{arpa.name}", score_boundary_tokens=True))
@@ -125,11 +106,6 @@ def test_it_can_be_pickled_quietly(arpa, monkeypatch, capfd):
     lm = pickle.loads(pickled)
     np.testing.assert_allclose(lm.score(["the cat"]), math.log(10) * sum(SCORES["the cat"]))
     assert capfd.readouterr() == ("", "")
-
-
-def test_one_string_is_not_a_list(arpa):
-    with pytest.raises(TypeError, match="must be an ordered iterable of str, such as a list, not"):
-        tta.load(f"kenlm:{arpa}").score("the cat")
 
 
 @pytest.mark.parametrize(

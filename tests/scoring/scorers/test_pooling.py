@@ -46,32 +46,6 @@ def test_probabilities_are_relative_frequencies_with_smoothing():
     np.testing.assert_allclose(piece_probabilities([], 4), 0.25)
 
 
-def test_rare_pieces_have_larger_weights():
-    statistics = PoolingStatistics(np.array([SIF_A, 9 * SIF_A], np.float32), {})
-    np.testing.assert_allclose(statistics.piece_weights(), [0.5, 0.1], rtol=1e-6)
-
-
-def test_vectors_have_the_identity_as_covariance_before_normalization():
-    rng = np.random.default_rng(0)
-    vectors = rng.normal(size=(500, 5)) @ rng.normal(size=(5, 5)) + rng.normal(size=5)
-    whitening = Whitening.fit(vectors.mean(axis=0), np.cov(vectors.T))
-    white = (vectors - whitening.mean) @ whitening.matrix
-    np.testing.assert_allclose(np.cov(white.T), np.eye(5), atol=1e-4)
-    expected = white / np.linalg.norm(white, axis=1, keepdims=True)
-    np.testing.assert_allclose(whitening(vectors.astype(np.float32)), expected, atol=1e-5)
-
-
-def test_a_vector_equal_to_the_mean_gives_zeros():
-    whitening = Whitening.fit(np.array([1.0, 2.0]), np.eye(2))
-    assert not np.asarray(whitening(np.array([[1.0, 2.0]], np.float32))).any()
-
-
-def test_a_direction_without_variance_is_not_scaled_up():
-    vectors = np.random.default_rng(0).normal(size=(50, 3)) * [1.0, 1.0, 0.0]
-    whitening = Whitening.fit(vectors.mean(axis=0), np.cov(vectors.T))
-    assert np.abs(np.array([0.0, 0.0, 1e-6]) @ whitening.matrix).max() < 10
-
-
 @pytest.mark.tensorflow
 @pytest.mark.parametrize("pooling", ["sif", "whitened"])
 @pytest.mark.parametrize("representation", ["context", "embed", "token"])
@@ -137,12 +111,6 @@ def test_joint_vectors_are_token_rows_a_constant_and_outputs(lm):
     np.testing.assert_allclose(np.diag(expected), 1.0, rtol=1e-6)
     assert not lm.encode([""], "joint").any()
     assert "joint" not in lm.pooled_representations
-
-
-@pytest.mark.tensorflow
-@pytest.mark.parametrize("pooling", ["sif", "whitened"])
-def test_a_text_without_a_piece_is_zeros(lm, pooling):
-    assert not lm.encode(["", "the"], "token", pooling)[0].any()
 
 
 @pytest.mark.tensorflow

@@ -152,13 +152,6 @@ def test_the_note_on_punctuation_that_carries_more_than_the_word(text, words):
     assert [one in note for one, note in zip(shown, notes, strict=True)] == [True] * len(shown)
 
 
-@pytest.mark.parametrize(("split", "says"), [(False, True), (True, False)])
-def test_words_say_when_punctuation_carries_more(tmp_path, split, says):
-    more = {"words": True, "split_punctuation": split, "output_file": f"{tmp_path}/out"}
-    notes = score_file(ScoreConfig(texts=["the horse raced past a?!,:"], **more)).notes
-    assert any("first 'a?!,:'" in note for note in notes) == says
-
-
 @pytest.mark.parametrize(
     ("model", "sees"), [("small", True), ("unilm-small", False), ("bilm-small", True)]
 )

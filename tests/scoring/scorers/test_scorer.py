@@ -92,14 +92,6 @@ def test_a_model_without_scores_raises_an_error(call):
         call(Scorer())
 
 
-@pytest.mark.parametrize(
-    "call", [lambda s: s.encode(["a"]), lambda s: s.choose_representation("context")]
-)
-def test_a_model_without_vectors_raises_an_error(call):
-    with pytest.raises(InputError, match=r"^letters: this kind of model has no sentence vectors$"):
-        call(Letters())
-
-
 def test_the_first_representation_is_the_default():
     scorer = Scorer()
     scorer.representations = ("context", "embed")
@@ -108,15 +100,6 @@ def test_the_first_representation_is_the_default():
     message = "model: representation must be context or embed, not 'cls'"
     with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
         scorer.choose_representation("cls")
-
-
-def test_wrong_reduction():
-    with pytest.raises(ValueError, match="reduction must be sum or mean, not 'max'"):
-        Letters().score(["a"], reduction="max")
-
-
-def test_a_perplexity_is_exp_of_minus_the_mean_token_score():
-    np.testing.assert_allclose(Letters().perplexity(["abc", "", "a"]), [np.e, np.nan, np.e])
 
 
 def test_a_kind_without_a_keras_model_says_so():

@@ -118,18 +118,6 @@ def test_cls_and_eos_of_a_sentence_in_windows(lm):
     np.testing.assert_allclose(lm.encode([LONG], "eos")[0], last[-1], atol=1e-5)
 
 
-def test_the_first_representation_is_context(lm):
-    assert lm.representations == ("context", "embed", "token", "cls", "eos", "joint")
-    np.testing.assert_array_equal(lm.encode(["the cat"]), lm.encode(["the cat"], "context"))
-
-
-def test_a_causal_model_has_no_cls():
-    lm = loaded(of_family("unilm"))
-    assert lm.representations == ("context", "embed", "token", "eos", "joint")
-    with pytest.raises(InputError, match="token or eos or joint, not 'cls'"):
-        lm.encode(["the cat"], "cls")
-
-
 @pytest.mark.parametrize(
     ("model_type", "has_seen"), [("tta", False), ("cloze", False), ("bilm", False), ("unilm", True)]
 )
@@ -214,12 +202,6 @@ def test_no_texts_and_texts_without_pieces(lm):
     assert lm.score_tokens([""])[0].tokens == []
 
 
-def test_more_texts_than_a_block(lm, monkeypatch):
-    expected = lm.score(TEXTS * 3)
-    monkeypatch.setattr("tta.scoring.scorers.inference.runtime.BLOCK_TEXTS", 4)
-    np.testing.assert_allclose(lm.score(TEXTS * 3), expected, atol=1e-5)
-
-
 @pytest.mark.parametrize(
     ("model_type", "pll_variant", "at_once"),
     [("tta", "original", 2), ("bilm", "original", 1), ("bilm", "maskless", 2)],
@@ -242,12 +224,6 @@ def test_two_batches_are_in_flight_if_a_score_takes_one_pass(
     monkeypatch.setattr(TensorFlowEngine, "token_scores", lambda _: watched)
     np.testing.assert_array_equal(lm.score(TEXTS), expected)
     assert len(threads) == at_once
-
-
-def test_a_few_sentences_do_not_wait_for_a_thread(lm, monkeypatch):
-    monkeypatch.setattr("tta.scoring.scorers.inference.runtime.prefetch", None)
-    monkeypatch.setattr("tta.scoring.scorers.inference.batches.prefetch", None)
-    lm.score(TEXTS)
 
 
 def test_the_thread_ends_when_scoring_fails_or_is_stopped(lm, monkeypatch):
@@ -302,32 +278,10 @@ def test_the_error_of_a_refused_sentence_has_its_index_in_the_block():
     assert error.value.sentence_rule.startswith("has ")
 
 
-def test_windows_are_read_between_boundary_tokens(lm):
-    tokens, scores = lm.score_tokens([LONG])[0]
-    size = CONFIG.max_position_embeddings - 2
-    ids = [TOKENS.index(t) for t in ["[SOS]", *tokens[:size], "[EOS]"]]
-    # The results of the first window are kept up to the middle of its overlap with the second.
-    np.testing.assert_allclose(
-        scores[: size // 2], plain_scores(lm, ids)[1 : 1 + size // 2], atol=1e-5
-    )
-
-
 def test_bfloat16_is_close(directory, lm):
     low = tta.load(directory, precision="bfloat16")
     np.testing.assert_allclose(low.score(TEXTS, "mean"), lm.score(TEXTS, "mean"), atol=0.05)
     assert "precision:bfloat16" in low.signature
-
-
-def test_the_signature_depends_on_the_weights(lm, tmp_path):
-    other = tta.load(write_model_directory(tmp_path, seed=1))
-    assert lm.signature != other.signature
-    assert "boundary_tokens:no" in lm.signature
-    assert f"version:{tta.__version__}" in lm.signature
-
-
-def test_one_string_is_not_a_list(lm):
-    with pytest.raises(TypeError, match="must be an ordered iterable of str, such as a list, not"):
-        lm.score("the cat")
 
 
 @pytest.mark.parametrize(
@@ -351,14 +305,6 @@ def test_wrong_choices(lm, call, message):
         call(lm)
 
 
-def test_vocabulary_of_another_size(directory, tmp_path):
-    for name in ("config.json", "model.weights.h5"):
-        (tmp_path / name).write_bytes((directory / name).read_bytes())
-    (tmp_path / "vocab.txt").write_text("\n".join(TOKENS[:-1]) + "\n")
-    with pytest.raises(InputError, match=f"has {len(TOKENS) - 1} pieces, but vocab_size in the"):
-        tta.load(tmp_path)
-
-
 def test_without_a_vocabulary_only_the_model_works(directory, tmp_path):
     for name in ("config.json", "model.weights.h5"):
         (tmp_path / name).write_bytes((directory / name).read_bytes())
@@ -366,20 +312,6 @@ def test_without_a_vocabulary_only_the_model_works(directory, tmp_path):
     assert lm.model({"input_ids": np.array([[3, 5, 1]]), "padding_mask": np.ones((1, 3), bool)})
     with pytest.raises(InputError, match=r"no vocab\.txt"):
         lm.score(["the"])
-
-
-def test_baselines_score_text_by_their_own_likelihood():
-    for model_type in ("bilm", "unilm"):
-        lm = loaded(of_family(model_type), score_boundary_tokens=True)
-        ids = [TOKENS.index(t) for t in ["[SOS]", "the", "cat", "[EOS]"]]
-        sums, counts = lm.score_with_counts(["the cat"])
-        if model_type == "bilm":
-            masked = [[*ids[:i], TOKENS.index("[MASK]"), *ids[i + 1 :]] for i in range(len(ids))]
-            expected = np.trace(plain_rows(lm, masked, [ids] * len(ids)))
-        else:
-            expected = plain_scores(lm, ids[:-1], ids[1:]).sum()
-        assert sums[0] == pytest.approx(expected, abs=1e-5)
-        assert counts[0] == (4 if model_type == "bilm" else 3)
 
 
 def test_maskless_is_for_models_that_see_their_own_tokens(directory):
@@ -459,14 +391,6 @@ def test_settings_cannot_be_changed(lm, name):
         lm.options.score_boundary_tokens = True
     with pytest.raises(AttributeError):
         lm.likelihood.normalizer = "learned"
-
-
-def test_a_model_may_have_two_text_models_with_other_settings(tmp_path):
-    lm = tta.load(write_model_directory(tmp_path, LEARNED), normalizer="learned")
-    exact = TextModel(lm.model, lm.tokenizer, options=ScoreOptions(normalizer="exact"))
-    before = lm.score(TEXTS)
-    assert np.abs(exact.score(TEXTS) - before).max() > 1e-2
-    np.testing.assert_array_equal(lm.score(TEXTS), before)
 
 
 class ToyConfig(LanguageModelConfig):

@@ -53,14 +53,6 @@ def test_windows_and_streams_pay_it_once(lm, unpriced):
     np.testing.assert_allclose(found, lm.score([*TEXTS, text]), atol=0.01)
 
 
-def test_a_rare_name_costs_what_a_rare_word_costs(lm):
-    name, rare, common = lm.score(
-        ["my friend þór came home", "my friend xylophonist came home", "my friend paul came home"]
-    )
-    assert name < common
-    assert abs(name - rare) < 15
-
-
 def test_unknown_pieces_do_not_count_in_vectors(lm):
     found = lm.similarity(["你好", "☺", "the cat ☺"], ["再见", "☺", "a dog"])
     assert found[:2].tolist() == [0, 0]
@@ -75,8 +67,3 @@ def test_the_note(lm):
         "small: words unknown to its vocabulary: 8, in 3 of 5 texts, first '你好 你好 你好'"
     )
     assert not list(unknown_note(lm, ["yes"]))
-
-
-def test_the_signature_names_it(lm, unpriced):
-    assert "|unknown:price|" in lm.signature
-    assert "|unknown:model|" in unpriced.signature

@@ -111,13 +111,6 @@ def test_vectors_have_the_form_of_openai(lm, port):
         ("score", {}, "texts: Field required"),
         ("score", {"texts": ["a"] * 51}, "at most 50 texts, got 51"),
         ("score", {"texts": ["a", "b" * 201]}, "text 2: at most 200 characters"),
-        ("rerank", {"hypotheses": ["a"], "scores": [1e999]}, "scores.0: Input should be a finite"),
-        (
-            "rerank",
-            {"hypotheses": ["a"], "scores": [1.0, 2.0]},
-            "scores has length 2, hypotheses 1",
-        ),
-        ("rerank", {"hypotheses": ["a"], "weights": {"lm_weight": 2}}, "lm_weight must be between"),
         ("embeddings", {"input": {}}, "input"),
         ("embeddings", {"input": []}, "input: expected at least one text"),
         ("embeddings", {"input": "a", "encoding_format": "x"}, "encoding_format"),
@@ -219,9 +212,3 @@ def test_the_command_answers_until_it_is_terminated():
         assert (it.stderr.read(), it.wait(20)) == ("", 0)
     ended = run_command("tta-serve", "--port=70000")
     assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)
-
-
-def test_words_that_are_none_count_if_a_request_says_so(port):
-    body = {"hypotheses": ["the [noise] cat", "the [noise] hat"], "scores": [-1.0, -2.0]}
-    found, kept = (post(port, "rerank", **body, keep_non_words=k)[1] for k in (False, True))
-    assert [len(one["words"]) for one in (found, kept)] == [2, 3]

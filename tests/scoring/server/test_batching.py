@@ -55,13 +55,6 @@ def run(requests, max_items=8, cancelled=(), room=1000):
     return work, found
 
 
-def test_requests_that_wait_go_together_with_those_of_the_same_function():
-    requests = [("double", [1]), ("double", [2, 3]), ("negative", [4]), ("double", [5])]
-    work, found = run(requests)
-    assert found == [[2], [4, 6], [-4], [10]]
-    assert work.calls == [[1], [2, 3, 5], [4]]
-
-
 def test_requests_that_fit_into_a_slice_take_their_turn():
     """Else one of three items waits as long as shorter ones come."""
     shorter = [("double", [number]) for number in range(10, 20)]

@@ -137,12 +137,14 @@ def test_a_replaced_worker_takes_the_cores_and_the_numbers_of_the_dead_one():
             wait_for(lambda: len(workers()) == 2 and workers() != before)
             wait_for(lambda: sorted(workers().values()) == sorted(before.values()))
             wait_for(lambda: memory() < 1.1 * sum(map(resident_bytes, workers())))
+            answers = [ask(port, "/v1/score", {"texts": ["a"]}) for _ in "1234"]
         finally:
             it.send_signal(signal.SIGHUP)
             try:
                 _, log = it.communicate(timeout=60)
             finally:
                 it.kill()
+    assert {(status, body) for status, _, body in answers} == {(200, answers[0][2])}
     assert (it.returncode, log) == (0, "")
 
 

@@ -3,12 +3,8 @@
 import contextlib
 import http.client
 import json
-import signal
 import socket
-import subprocess
-import sys
 import time
-from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
@@ -68,14 +64,6 @@ def test_several_lists_are_reranked_as_by_tta_rerank():
     assert both[0] == 400
 
 
-def test_a_search_is_told_what_this_route_is():
-    with serving(FakeModel()) as port:
-        status, _, answer = ask(port, "/v1/rerank", {"query": "a", "documents": ["b"]})
-    message = json.loads(answer)["error"]["message"]
-    assert (status, message.count("\n")) == (400, 0)
-    assert "hypotheses" in message
-
-
 def test_similarities_are_those_of_the_model():
     first, second = ["the cat", "a dog"], ["the mat", "the cat"]
     with serving(FakeModel()) as port:
@@ -131,18 +119,3 @@ def test_work_ends_when_the_client_has_left_and_short_requests_go_between():
         assert scored < 850
         time.sleep(0.5)
         assert lm.texts == scored
-
-
-def test_several_workers_answer_and_end_with_status_0():
-    command = [sys.executable, "-m", "tta", "serve", "--port=0", "--workers=2"]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    with subprocess.Popen(command, **pipes) as process:
-        address = process.stdout.readline().split()[0]
-        try:
-            answers = [ask(urlsplit(address).port, "/v1/score", {"texts": ["a"]}) for _ in "1234"]
-        finally:
-            process.send_signal(signal.SIGTERM)
-            _, log = process.communicate(timeout=60)
-    assert [status for status, *_ in answers] == [200] * 4
-    assert len({body for *_, body in answers}) == 1
-    assert (process.returncode, "Traceback" in log) == (0, False)

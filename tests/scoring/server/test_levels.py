@@ -46,14 +46,6 @@ def test_a_list_is_reranked_as_by_tta_rerank(levels, post, texts):
     assert again["weights"] == answer["weights"]
 
 
-def test_the_weights_of_the_first_level_say_what_is_rescored(post):
-    first = {"lm_weight": 0.5, "scale": 0.0}  # all are equally probable
-    weights = {"lm_weight": 0.5, "scale": 1.0, "first_level": first}
-    answer = post("rerank", hypotheses=TEXTS, scores=SCORES, weights=weights)
-    kept = {row["text"] for row in answer["hypotheses"] if row["rescored"]}
-    assert kept == set(TEXTS[:5])
-
-
 def test_other_routes_are_those_of_the_first_model(levels, post):
     first = levels.models[0]
     answer = post("score", texts=TEXTS[:2])

@@ -101,26 +101,6 @@ def test_shares_of_the_list_are_those_of_the_numpy_twin():
     assert found.missing == pytest.approx([posterior @ extra])
 
 
-def test_masses_of_a_word_and_its_rivals_sum_to_at_most_one():
-    random = np.random.default_rng(0)
-    lists = [[" ".join(random.choice([*"abcd"], 5)) for _ in range(7)] for _ in range(11)]
-    found = evidence(lists, random.normal(size=[11, 7]).tolist())
-    total = masses(found, "posterior") + found.rival_masses
-    assert total.max() <= 1 + 1e-9
-    assert (total > 0.3).all()
-    flat = [word for one in found.words for word in one]
-    assert all(word != rival for word, rival in zip(flat, found.rivals, strict=True))
-
-
-def test_the_first_pass_may_have_any_unit():
-    texts = [["a b c", "a d c", "x b c"], ["a b", "a c"]]
-    scores = [[-1.0, -2.0, -4.0], [-3.0, -3.5]]
-    one = evidence(texts * 99, scores * 99)
-    other = evidence(texts * 99, [[1000 * s for s in row] for row in scores] * 99)
-    columns = [COLUMN[name] for name in ("uniform", "first_0.1", "first_0.3", "first_1")]
-    assert one.values[:, columns] == pytest.approx(other.values[:, columns], abs=1e-6)
-
-
 def test_token_scores_of_words():
     found = evidence([["abcd ef ghi"]], [[-1.0]], lm=Letters())
     columns = found.values[:, [COLUMN[name] for name in MODEL_UNITS]]
@@ -185,14 +165,6 @@ def test_segmented_text_keeps_its_words_unless_characters_count():
     texts, scores = [["我 喜欢 你", "我 喜歡 你"]], [[-1.0, -2.0]]
     assert evidence(texts, scores).words == [["我", "喜欢", "你"]]
     assert evidence(texts, scores, "cer").words == [list("我喜欢你")]
-
-
-def test_five_hundred_hypotheses_and_one_list():
-    texts = [f"the cat number {i}" for i in range(500)]
-    words = tta.confidence(texts, None, "none")
-    assert [one.word for one in words] == texts[0].split()
-    assert words[0].probability > words[3].probability
-    assert words[3].rival not in (None, texts[0].split()[3])
 
 
 def test_the_decision_max_has_rivals_too():

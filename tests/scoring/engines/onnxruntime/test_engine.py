@@ -184,16 +184,6 @@ def test_the_built_in_model_agrees():
     np.testing.assert_allclose(*joint, atol=1e-4)
 
 
-def test_no_token_sees_itself():
-    """The score of a token does not depend on it: two sentences that differ in it have its row."""
-    lm = tta.load(engine="onnxruntime")
-    states = lm.engine.token_vectors("context")
-    ids = np.array([[3, 50, 60, 70, 1], [3, 50, 61, 70, 1]], np.int32)
-    rows = states(ids, np.ones(ids.shape, bool), np.ones(ids.shape, bool))
-    np.testing.assert_array_equal(rows[0, 2], rows[1, 2])
-    assert not np.array_equal(rows[0, 1], rows[1, 1])
-
-
 def test_tokens_that_are_not_wanted_have_no_score(tmp_path):
     lm = tta.load(write_model_directory(tmp_path), engine="onnxruntime")
     ids, wanted = np.full((2, 5), 6, np.int32), np.zeros((2, 5), bool)
@@ -252,13 +242,6 @@ def test_int8_rounds_scores_a_little(family, tmp_path):
     # Each row of a product has a scale of its own.
     alone = [rounded.score([text])[0] for text in TEXTS]
     np.testing.assert_allclose(rounded.score(TEXTS), alone, atol=1e-4)
-
-
-def test_int8_needs_onnxruntime(tmp_path):
-    write_model_directory(tmp_path)
-    assert tta.load(tmp_path, precision="int8").engine.name == "onnxruntime"
-    with pytest.raises(InputError, match="precision int8 needs engine onnxruntime"):
-        tta.load(tmp_path, engine="tensorflow", precision="int8")
 
 
 def test_int8_ranks_sentences_as_float32_does():

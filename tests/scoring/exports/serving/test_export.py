@@ -349,29 +349,6 @@ def test_what_is_no_model_with_a_vocabulary_is_refused(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_killed_export_leaves_nothing_behind_when_it_is_repeated(tmp_path, models, monkeypatch):
-    def killed(served):
-        raise Killed
-
-    class Killed(BaseException):
-        pass
-
-    def save(_, folder, signatures):
-        (folder / "saved_model.pb").write_text("whole")
-        (folder / "fingerprint.pb").touch()
-
-    monkeypatch.setattr(tf.saved_model, "save", save)
-    with monkeypatch.context() as patch:
-        patch.setattr("tta.scoring.exports.serving.export.warmup_requests", killed)
-        patch.setattr("tta.atomic._remove_leftover", lambda *_: None)
-        patch.setattr("tta.atomic.os.ftruncate", lambda *_: None)
-        with pytest.raises(Killed):
-            export(models["tta"][0], tmp_path / "1")
-    assert len(list(tmp_path.iterdir())) == 2  # the folder, and the lock file that names it
-    export(models["tta"][0], tmp_path / "1")
-    assert [path.name for path in tmp_path.iterdir()] == ["1"]
-
-
 def test_nothing_in_an_export_is_random(models):
     for lm, folder in models.values():
         saved = tf.train.load_checkpoint(str(folder / "variables/variables"))

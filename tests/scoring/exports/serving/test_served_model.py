@@ -114,12 +114,6 @@ def test_only_the_positions_that_count_are_computed(lm, monkeypatch, boundary):
     assert sum(asked) == pieces
 
 
-def test_bfloat16_only_rounds():
-    lm = of_type("tta", precision="bfloat16")
-    got = numpy(ServedModel(lm).score(tf.constant(TEXTS)))["scores"]
-    np.testing.assert_allclose(got, lm.score(TEXTS), rtol=0.01, atol=0.1)
-
-
 @pytest.mark.parametrize(
     ("model_type", "variant"),
     [("tta", "within_word_l2r"), ("bilm", "within_word_l2r"), ("bilm", "maskless")],

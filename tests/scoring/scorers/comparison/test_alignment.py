@@ -171,17 +171,6 @@ def test_what_negates(lm, text, negates):
     assert WordTexts.read([text, "a cat"], lm.tokenizer).negates.tolist() == [negates, False]
 
 
-def test_a_negation_costs_what_the_constants_say(lm, monkeypatch):
-    pair = ["the dog is not here"], ["the dog is here"]
-    costly = lm.similarity(*pair, "alignment")
-    monkeypatch.setattr(alignment, "NEGATION_COST", 0.0)
-    free = lm.similarity(*pair, "alignment")
-    np.testing.assert_allclose(costly, free - 0.15 * free**6)
-    both = lm.similarity(["no dog"], ["not a dog"], "alignment")
-    monkeypatch.undo()
-    assert lm.similarity(["no dog"], ["not a dog"], "alignment") == both
-
-
 @pytest.mark.parametrize(
     ("first", "second", "expected"),
     [
@@ -251,11 +240,6 @@ def test_a_text_alone_has_no_vector(lm):
         lm.similarity(["a"], ["a"], "aligned", "sif")
     with pytest.raises(InputError, match="or joint or aligned or alignment, not 'x'"):
         lm.similarity(["a"], ["a"], "x")
-
-
-def test_no_texts(lm):
-    assert lm.similarity([], [], "aligned").shape == (0,)
-    assert lm.similarity_matrix([], ["a"], "aligned").shape == (0, 1)
 
 
 def test_the_signature_has_what_a_similarity_depends_on(lm):
