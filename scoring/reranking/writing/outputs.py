@@ -118,7 +118,7 @@ def write_scores(stream: TextIO, decision: Decision, names: Sequence[str]) -> No
 def check_word_times(config: RerankConfig, file: NBestFile) -> None:
     """Raises InputError if a CTM is asked for and a hypothesis has no times of its words."""
     if config.confidence is not None and config.confidence.endswith(CTM):
-        check_times(load_format(file.format), file.lists, shown_path(config.nbest_file))
+        check_times(load_format(file.format), file.lists, str(shown_path(config.nbest_file)))
 
 
 def write_words(
