@@ -180,26 +180,21 @@ def test_a_link_with_the_name_of_a_lock_is_not_followed(tmp_path, name):
     assert names(folder) == [name]
 
 
-def test_a_hard_link_with_the_name_of_the_lock_is_not_written(tmp_path):
-    mine = tmp_path / "mine"
-    mine.write_bytes(b"mine")
-    (tmp_path / ".a.lock").hardlink_to(mine)
-    with pytest.raises(InputError, match="got another file"):
+@pytest.mark.parametrize(
+    ("make", "rule"),
+    [
+        (lambda lock: lock.hardlink_to(lock.with_name("mine")), "got another file"),
+        (os.mkfifo, "expected a lock file, got a pipe or a device"),  # and does not block
+        (os.mkdir, r"a: cannot be written: "),
+    ],
+)
+def test_what_is_no_lock_file_is_refused(tmp_path, make, rule):
+    (tmp_path / "mine").write_bytes(MINE)
+    make(tmp_path / ".a.lock")
+    with pytest.raises(InputError, match=rule):
         write_half(tmp_path / "a", ValueError)
-    assert mine.read_bytes() == b"mine"
-
-
-def test_a_pipe_with_the_name_of_the_lock_does_not_block(tmp_path):
-    os.mkfifo(tmp_path / ".a.lock")
-    with pytest.raises(InputError, match="expected a lock file, got a pipe or a device"):
-        write_half(tmp_path / "a", ValueError)
-    assert names(tmp_path) == [".a.lock"]
-
-
-def test_a_folder_with_the_name_of_the_lock_is_refused(tmp_path):
-    (tmp_path / ".a.lock").mkdir()
-    with pytest.raises(InputError, match=r"a: cannot be written: "):
-        write_half(tmp_path / "a", ValueError)
+    assert (tmp_path / "mine").read_bytes() == MINE
+    assert names(tmp_path) == [".a.lock", "mine"]
 
 
 KILLED_RENAME = """

@@ -35,9 +35,3 @@ def test_it_prints_a_table_and_writes_a_model_and_predictions(tmp_path):
     again = run_command("tta-classify", *flags)
     assert (again.returncode, again.stdout) == (0, done.stdout)
     assert "step" not in again.stderr
-
-
-def test_a_missing_file_is_one_line(tmp_path):
-    missing = run_command("tta-classify", "--output_dir=x", "--task=rte", f"--data_dir={tmp_path}")
-    assert missing.returncode == 1
-    assert missing.stderr == f"error: {tmp_path}/train.tsv: no such file\n"

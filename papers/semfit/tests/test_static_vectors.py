@@ -6,6 +6,12 @@ import numpy as np
 import pytest
 
 import tta
+from tests.scoring.scorers.test_any_text import (
+    METHODS,
+    REFUSED,
+    check_anything_else_is_refused,
+    check_every_ordered_iterable_is_taken,
+)
 from tta.errors import InputError
 
 VECTORS = b"the 1 0\ncat 0 2\nUS 4 0\nus 0 8\ndon't 16 16\nx-ray 3 5\n. 100 100\n"
@@ -61,12 +67,28 @@ def test_it_has_one_representation_and_no_scores(path):
             call(["the"])
 
 
-def test_wrong_arguments(path):
-    lm = tta.load(f"glove:{path}")
-    with pytest.raises(TypeError, match="must be an ordered iterable of str, such as a list, not"):
-        lm.encode({"the cat"})
+def test_there_is_one_pooling(path):
     with pytest.raises(InputError, match="pooling must be mean, not 'max'"):
-        lm.encode(["the cat"], pooling="max")
+        tta.load(f"glove:{path}").encode(["the cat"], pooling="max")
+
+
+def test_a_missing_file_is_a_one_line_error():
+    with pytest.raises(InputError, match=r"^missing\.txt: no such file[^\n]*\Z"):
+        tta.load("glove:missing.txt")
+
+
+each_method = pytest.mark.parametrize("method", ["encode", "similarity"])
+
+
+@each_method
+def test_every_ordered_iterable_of_texts_is_taken(path, method):
+    check_every_ordered_iterable_is_taken(tta.load(f"glove:{path}"), METHODS[method])
+
+
+@each_method
+@pytest.mark.parametrize(("texts", "rule"), REFUSED, ids=[rule for _, rule in REFUSED])
+def test_anything_else_is_a_clear_error(path, method, texts, rule):
+    check_anything_else_is_refused(tta.load(f"glove:{path}"), method, texts, rule)
 
 
 def test_the_signature_shows_what_the_vectors_depend_on(path):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.data.vocabulary.test_regular_files import check_it_is_refused
 from tests.tiny_dataset import MAX_LENGTH, VOCABULARY, sentences, write_shard
 from tta.data.records.features import DEFAULT_FEATURES, ModelInputs
 from tta.data.records.pipeline import eval_batches, train_batches, with_inputs
@@ -148,6 +149,11 @@ def test_headers_that_are_none(tmp_path, header):
     path.write_bytes(b"\x93NUMPY\x01\x00" + size + header.encode() + bytes(48))
     with pytest.raises(InputError, match=r"vectors\.npy: (not a readable NumPy|vectors must)"):
         map_vectors(path)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_a_pipe_or_a_device_is_refused(kind, tmp_path):
+    check_it_is_refused(map_vectors, kind, tmp_path)
 
 
 def test_a_truncated_file_and_an_archive(tmp_path):

@@ -338,6 +338,12 @@ def test_other_columns_follow_their_hypothesis(write, separator):
     assert written([swapped], file.format) == expected
 
 
+def test_a_text_with_the_separator_is_quoted_in_csv():
+    lists = [nbest("a", ('x, "y"', -1.0), reference="z")]
+    text = written(lists, "csv")
+    assert text == 'id,text,score,reference\na,"x, ""y""",-1.0,z\n'
+
+
 def test_reference_file_replaces_the_references_of_the_file(write):
     file = read_nbest(write('[{"input": ["x"], "output": "old"}]'), reference_file=write("new\n"))
     assert file.lists[0].reference == "new"

@@ -24,6 +24,7 @@ def test_ids_are_by_falling_frequency_and_ties_by_name():
     assert (made.pad_id, made.eos_id, made.unk_id, made.bos_id) == (0, 1, 2, 3)
     other = WordVocabulary.from_counts(dict(reversed(COUNTS.items())), 11)
     assert (other, other.sha256) == (made, made.sha256)
+    assert WordVocabulary.from_counts(COUNTS, 11, max_length=2).tokens[4:] == ("##", "a", "b", "é")
 
 
 def test_words_that_look_like_special_tokens_are_words():

@@ -46,6 +46,16 @@ def test_probabilities_are_relative_frequencies_with_smoothing():
     np.testing.assert_allclose(piece_probabilities([], 4), 0.25)
 
 
+def test_vectors_have_the_identity_as_covariance_before_normalization():
+    rng = np.random.default_rng(0)
+    vectors = rng.normal(size=(500, 5)) @ rng.normal(size=(5, 5)) + rng.normal(size=5)
+    whitening = Whitening.fit(vectors.mean(axis=0), np.cov(vectors.T))
+    white = (vectors - whitening.mean) @ whitening.matrix
+    np.testing.assert_allclose(np.cov(white.T), np.eye(5), atol=1e-4)
+    expected = white / np.linalg.norm(white, axis=1, keepdims=True)
+    np.testing.assert_allclose(whitening(vectors.astype(np.float32)), expected, atol=1e-5)
+
+
 @pytest.mark.tensorflow
 @pytest.mark.parametrize("pooling", ["sif", "whitened"])
 @pytest.mark.parametrize("representation", ["context", "embed", "token"])
