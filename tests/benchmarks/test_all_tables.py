@@ -44,7 +44,7 @@ def shared_cells():
         found = [rows[row][place] for row in ("no model", "small", "small, guessed weights")]
         figures = ("no model", "tuned", "guess")
         add(page, name, figures, [cell.partition(",")[0] for cell in found])
-    rows = {row[0]: row for row in table_rows("docs/phrases.md", "| phrases, hypotheses")}
+    rows = {row[0]: row for row in table_rows("docs/phrases.md", "| phrases | hypotheses |")}
     for place, name in enumerate(PARTS, 2):
         add("docs/phrases.md", name, ["tuned"], [rows["10,000, none"][place].partition(" ")[0]])
     adapted = {name: row for name, *row in table_rows("docs/adaptation.md", "| test, 809 lists |")}

@@ -56,7 +56,9 @@ def test_a_list_is_reranked(port):
             "terms": {"first_pass_score": -0.5, "lm_score": -3.5, "num_words": 0.0},
         },
     ]  # fmt: skip
-    assert answer["weights"] == WEIGHTS | {"bonus_is_guessed": False, "first_level": None}
+    assert answer["weights"] == WEIGHTS | {
+        "bonus_is_guessed": False, "first_level": None, "tuned_on": None
+    }  # fmt: skip
     assert answer["signature"] == "fake|version:0"
 
 
