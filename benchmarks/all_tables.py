@@ -8,9 +8,9 @@ machine without a GPU measures in some hours is measured first: STEPS, one comma
 each written to its record. The steps of a run that was stopped are left out with --steps. Without
 the folder, the records stay as they are.
 
-Then the pages are written from the records: the tables between markers (TABLES), the sentences with
-figures (SENTENCES), and docs/results.md. Last, the tables of models that were trained for hours are
-printed from their records; they are compared with the pages by tests.
+Then docs/results.md is written from the records, and the tables of models that were trained for
+hours are printed from theirs; tests compare them with the pages. Last come the tables between
+markers (TABLES) and the sentences with figures (SENTENCES).
 """
 
 import argparse
@@ -50,7 +50,7 @@ STEPS = {
     "memory": ["benchmarks.paper.memory --limit=30"],
     "runtime": ["benchmarks.paper.runtime"],
 }
-# What the pages have of the tables, in this order.
+# What writes or prints tables from records, in this order.
 PRINTED = (
     "benchmarks.paper.results",
     "benchmarks.pictures",
@@ -257,11 +257,11 @@ def main():
     for name in arguments.steps if arguments.scores else ():
         for command in STEPS[name]:
             run(command.format(scores=arguments.scores.resolve(), light=arguments.light))
+    for command in PRINTED:  # the first writes docs/results.json, which the pages need
+        run(command)
     for path, text in pages(Records.read()).items():
         (ROOT / path).write_text(text, encoding="utf-8")
         print(path)
-    for command in PRINTED:
-        run(command)
 
 
 if __name__ == "__main__":

@@ -95,4 +95,4 @@ def test_steps_are_run_in_order_and_the_pages_are_written_last(monkeypatch, tmp_
     all_tables.main()
     measured = [command.format(scores=tmp_path, light="py")
                 for name in ("levels", "light") for command in STEPS[name]]  # fmt: skip
-    assert ran == [*measured, "pages", *all_tables.PRINTED]
+    assert ran == [*measured, *all_tables.PRINTED, "pages"]
