@@ -103,12 +103,7 @@ def read_nbest(
     names = tuple(dict.fromkeys(filter(None, map(name_in_folder, lists))))
     if reference_file is not None:
         files = [reference_file] if isinstance(reference_file, (str, Path)) else reference_file
-        ids = [nbest.utterance_id for nbest in lists]
-        of_files = [read_references(file, ids, partial_references) for file in files]
-        lists = [
-            _with_references(nbest, [text for text in texts if text is not None])
-            for nbest, texts in zip(lists, zip(*of_files, strict=True), strict=True)
-        ]
+        lists = _with_references_of(files, lists, partial_references)
     lists, notes = plain_lists(lists, _keeps(keep_non_words, name))
     return NBestFile(lists, name, names, (*notes, *_mean_notes(score_field)))
 
@@ -123,6 +118,18 @@ def _without_collecting() -> Iterator[None]:
     finally:
         if was_enabled:
             gc.enable()
+
+
+def _with_references_of(
+    files: Sequence[Path | str], lists: Sequence[NBestList], partial: bool
+) -> list[NBestList]:
+    """The lists with the references of files, in place of their own."""
+    ids = [nbest.utterance_id for nbest in lists]
+    of_files = [read_references(file, ids, partial) for file in files]
+    return [
+        _with_references(nbest, [text for text in texts if text is not None])
+        for nbest, texts in zip(lists, zip(*of_files, strict=True), strict=True)
+    ]
 
 
 def _with_references(nbest: NBestList, texts: Sequence[str]) -> NBestList:

@@ -100,7 +100,7 @@ def _other_sign(tuned: Column, reranked: Column) -> Misfit | None:
 
 def _other_direction(tuned: Column, reranked: Column) -> Misfit | None:
     orders = tuned.order, reranked.order
-    clear = min(abs(order.value) - _ERRORS * _error(*orders, order) for order in orders)
+    clear = min(abs(order.value) - _ERRORS * _error(order, orders) for order in orders)
     if tuned.order.value * reranked.order.value >= 0 or clear < _ORDERED:
         return None
     verbs = ("falls", "rises") if tuned.order.value > 0 else ("rises", "falls")
@@ -133,8 +133,8 @@ def _other_scale(tuned: Column, reranked: Column) -> Misfit | None:
     pairs = [(tuned.spread, reranked.spread)]
     if abs(tuned.sign.value * reranked.sign.value) == 1.0:
         pairs.append((tuned.level, reranked.level))
-    difference = sum(one.value - other.value for one, other in pairs) / len(pairs)
-    chance = math.hypot(*(_error(*pair, number) for pair in pairs for number in pair)) / len(pairs)
+    difference = sum(pair[0].value - pair[1].value for pair in pairs) / len(pairs)
+    chance = math.hypot(*(_error(number, pair) for pair in pairs for number in pair)) / len(pairs)
     of_size = abs(tuned.size.value - reranked.size.value)
     beyond = abs(difference) - _ERRORS * chance - of_size
     if beyond < _NOTED:
@@ -173,19 +173,20 @@ def _enough(tuned: Column, reranked: Column) -> bool:
     return min(tuned.spread.count, reranked.spread.count) >= _LEAST_LISTS
 
 
-def _error(one: Typical, other: Typical, number: Typical) -> float:
-    """The standard error of `number`, one of both. Few lists do not show how wide they scatter."""
-    if max(one.count, other.count) < _LEAST_LISTS or not number.count:
+def _error(number: Typical, pair: tuple[Typical, Typical]) -> float:
+    """The standard error of a number of the pair. Few lists do not show how wide they scatter."""
+    if max(typical.count for typical in pair) < _LEAST_LISTS or not number.count:
         return math.inf
-    return max(one.width, other.width) / math.sqrt(number.count)
+    return max(typical.width for typical in pair) / math.sqrt(number.count)
 
 
-def _beyond(one: Typical, other: Typical) -> float:
+def _beyond(tuned: Typical, reranked: Typical) -> float:
     """How far two numbers differ beyond chance; 0 if one is of few lists."""
-    if min(one.count, other.count) < _LEAST_LISTS:
+    pair = tuned, reranked
+    if min(typical.count for typical in pair) < _LEAST_LISTS:
         return 0.0
-    chance = math.hypot(_error(one, other, one), _error(one, other, other))
-    return abs(one.value - other.value) - _ERRORS * chance
+    chance = math.hypot(*(_error(typical, pair) for typical in pair))
+    return abs(tuned.value - reranked.value) - _ERRORS * chance
 
 
 def _distance(tuned: Column, reranked: Column) -> float:
