@@ -190,8 +190,7 @@ def measure(table, sets, entries=SCORERS, focus="T-TA, exact"):
             table.set(name, column, rows[column][name].value)
             compare(table, column, rows[column], name, focus, reports[0].metric)
     table.conditions.append(
-        "Decision and weights of every row are tuned on dev; of the rows 'one weight' only "
-        "lm_weight, as in the paper, and the highest score is picked; "
+        "Decision and weights are tuned on dev; of 'one weight' only lm_weight, as in the paper; "
         f"`{reports[0].signatures[0]}`; `{reports[0].metric.signature}`"
     )
     table.conditions += [

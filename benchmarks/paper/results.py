@@ -47,7 +47,6 @@ quarter to a third of the parameters, except cloze base, which has as many, and 
 - Exact scores are log-probabilities; learned scores omit the sum over the vocabulary.
 - Unmasked: each token is predicted from the whole sentence, itself included, in one pass.
 - The n-gram model is a 5-gram of the same text (`benchmarks/paper/train_ngram.py`).
-- `--limit` measures a sample of each file.
 - GloVe: vectors of 50 numbers; the paper's are those of the STS site.
 - Only in results.json: memory; rows in bfloat16, of two models, "token/whitened" and
   "not standardized"; LibriSpeech's lists and uniSANLM
@@ -109,7 +108,6 @@ MODELS = (
 NOTES = """\
 - \u2020 There may be no gain: the 95 % interval of the difference from the first pass contains 0.
 - \u2021 The same for the difference from "no model": the language model may add nothing.
-- \u00a7 As an earlier version decided, whose "no model" had 9.96, 30.76 and 35.61.
 """
 # Columns and rows that say little: no model changes the error rate of the lists of a large Whisper,
 # uniSANLM saw little text, and most others repeat a row under another condition.
