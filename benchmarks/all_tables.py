@@ -111,7 +111,8 @@ def lists_table(records: Records) -> str:
         gain = f"{reranked[1]:.1f} % [{low:.1f}, {high:.1f}]"
         rows.append([title, metrics[measured["metric"]], *(f"{c[0]:.2f}" for c in cells), gain])
     heads = ["list", "metric", "first pass", "no model", "reranked", "oracle", "gain"]
-    return markdown(heads, rows, left=2) + f"\n\n{commits(records.evaluation, 'evaluation')}"
+    measured = {**records.evaluation, "adapted": records.adaptation["ATIS"]}
+    return markdown(heads, rows, left=2) + f"\n\n{commits(measured)}"
 
 
 def dev_size_table(records: Records) -> str:
@@ -122,7 +123,7 @@ def dev_size_table(records: Records) -> str:
         if "5-best" not in name
     ]
     heads = ["test lists", "first pass", "0, the guess", "10", "100", "all"]
-    return markdown(heads, rows) + f"\n\n{commits(records.dev_size, 'dev_size')}"
+    return markdown(heads, rows) + f"\n\n{commits(records.dev_size)}"
 
 
 def levels_table(records: Records) -> str:
@@ -132,10 +133,10 @@ def levels_table(records: Records) -> str:
     heads = ["lists", "small", "levels", "minus small", "rescored", "cloze-base on all"]
     rows = [[name, *row[1:]] for name, row in
             zip(records.levels, table(records.levels)[1:], strict=True)]  # fmt: skip
-    return markdown(heads, rows) + f"\n\n{commits(records.levels, 'levels')}"
+    return markdown(heads, rows) + f"\n\n{commits(records.levels)}"
 
 
-def commits(record: dict[str, Any], name: str) -> str:
+def commits(record: dict[str, Any]) -> str:
     """The sentence that names the commits of a record, which has one for each set."""
     names: dict[str, list[str]] = {}
     for title, measured in record.items():
