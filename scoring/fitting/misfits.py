@@ -31,7 +31,7 @@ _OTHER_ORDER, _OTHER_WORDS = 0.15, 0.25
 # How much nearer columns are under other names, in the sum of all differences.
 _SWAPPED = 1.5
 
-_TUNED, _RERANKED = "the lists that weights are tuned on", "those to rerank"
+_TUNED, _RERANKED = "the lists that weights are tuned on", "the lists to rerank"
 _TWO_KINDS = "these are scores of two kinds"
 
 Columns = Mapping[str, Column]

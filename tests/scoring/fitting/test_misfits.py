@@ -62,7 +62,7 @@ def features(function):
 
 MISFITS = {  # what is done to the dev lists, whether it is an error, and a part of the message
     "x3": (score(lambda s, *_: 3 * s), False, "times as large in the lists that"),
-    "x1/3": (score(lambda s, *_: s / 3), False, "times as large in those to rerank"),
+    "x1/3": (score(lambda s, *_: s / 3), False, "times as large in the lists to rerank"),
     "x1000": (score(lambda s, *_: 1000 * s), True, "times as large in the lists that"),
     "word mean": (score(lambda s, h, _: s / num_words(h)), False, "number of words by 1.00"),
     "costs": (score(lambda s, *_: -s), True, "first pass is positive in the lists"),
