@@ -91,8 +91,9 @@ def _check_kept(
         if before.get(name) != value:
             began = f"this run began with --{name}={before.get(name)}, not {value}"
             raise InputError(f"{began}; choose another --output_dir", path)
-    for what, named in files.items():
+    others = {"text": "other text", "vocabulary": "another vocabulary"}
+    for what, paths in files.items():
         if before.get(what) != digests[what]:
-            other = f"than {', '.join(named)}" if named else "than that of its text"
-            rule = f"this run began with other {what} {other}; choose another --output_dir"
-            raise InputError(rule.replace("other vocabulary", "another vocabulary"), path)
+            than = ", ".join(paths) or "that of its text"
+            rule = f"this run began with {others[what]} than {than}"
+            raise InputError(f"{rule}; choose another --output_dir", path)

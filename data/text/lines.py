@@ -220,7 +220,7 @@ class TextReader:
         column: str | None = None,
         has_columns: bool = False,
     ):
-        self.paths = list(paths)
+        self._paths = list(paths)
         self.has_columns = has_columns
         self.heads: list[tuple[Path | str, list[str]]] = []
         self._column = column
@@ -229,7 +229,7 @@ class TextReader:
         self._places: list[tuple[int, Path | str, int]] = []
         self._ends_files = ends_files
         self._verbatim = verbatim
-        self._sizes = [_stored_size(path) for path in self.paths]
+        self._sizes = [_stored_size(path) for path in self._paths]
         self.total_bytes = None if None in self._sizes else sum(filter(None, self._sizes))
         self._finished_bytes = 0
         self._stored: Any = None
@@ -252,7 +252,7 @@ class TextReader:
 
     def notes(self) -> list[str]:
         """A note if the lines look like rows: each has a tab, or a file is named as a table."""
-        is_named = any(map(delimiter_of, self.paths)) and self._all_have_tabs is not None
+        is_named = any(map(delimiter_of, self._paths)) and self._all_have_tabs is not None
         if self._column is not None or not (self._all_have_tabs or is_named):
             return []
         chosen = "--column chooses the column of the sentences"
@@ -266,7 +266,7 @@ class TextReader:
 
     def __iter__(self) -> Iterator[str]:
         number = 0
-        for path, size in zip(self.paths, self._sizes, strict=True):
+        for path, size in zip(self._paths, self._sizes, strict=True):
             opener = open_pipe if size is None else self._open
             head: list[str] = []
             if self._column is None and len(self.heads) < _HEAD_FILES:
@@ -332,15 +332,15 @@ class ParquetReader(TextReader):
 
     def __init__(self, paths: Iterable[str], column: str | None):
         super().__init__(paths)
-        self.files = ParquetFiles(self.paths)
+        self.files = ParquetFiles(self._paths)
         self._column, names = column or "", self.files.schema.names
         if names.count(column) != 1:
             rule = f"expected one column {column!r}" if column else "--column chooses the column"
-            raise InputError(f"{rule}; the file has {', '.join(names)}", self.paths[0])
+            raise InputError(f"{rule}; the file has {', '.join(names)}", self._paths[0])
 
     def __iter__(self) -> Iterator[str]:
         number, first, last = 0, 0, None
-        sizes = dict(zip(self.paths, self._sizes, strict=True))
+        sizes = dict(zip(self._paths, self._sizes, strict=True))
         for path, rows, batch in self.files.batches(self._column):
             if path != last:
                 self._places.append((number + 1, path, -number))
