@@ -157,8 +157,10 @@ def formula(weights: RerankWeights, model_names: Sequence[str]) -> str:
 
 def _heading(column: str) -> str:
     """The heading of a column of the combined score."""
-    name = column.removeprefix("features.").removeprefix("models.").removesuffix(f".{LM_SCORE}")
-    return _HEADINGS.get(column, name)
+    if column in _HEADINGS:
+        return _HEADINGS[column]
+    kind, _, name = column.partition(".")
+    return name.removesuffix(f".{LM_SCORE}") if kind == "models" else name
 
 
 def style() -> str:

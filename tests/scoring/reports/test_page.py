@@ -228,6 +228,15 @@ def test_a_weight_that_lowers_the_score_is_subtracted_in_the_formula():
     assert formula(weights, []) == expected.replace("*", TIMES)
 
 
+def test_a_feature_in_the_formula_has_its_own_name():
+    weights = RerankWeights(0.5, features={"lm_score": 2.0, "num_words": 4.0, "x.lm_score": 6.0})
+    expected = "0.5 * model + 1 * lm_score + 2 * num_words + 3 * x.lm_score"
+    assert formula(weights, ["small"]).endswith(expected.replace("*", TIMES))
+    assert formula(RerankWeights(1.0, shares=(0.5, 0.5)), ["a", "lm_score"]).endswith(
+        "0.5 * a + 0.5 * lm_score".replace("*", TIMES)
+    )
+
+
 def test_the_page_is_self_contained_and_has_no_script():
     text = render(part(BETTER))
     assert style() in text
