@@ -27,7 +27,7 @@ from tta.data.nbest.formats import TRANSLATIONS, load_format
 from tta.data.nbest.lists import NBestList, distinct_references
 from tta.data.nbest.references.files import read_references
 from tta.data.nbest.sources import iter_lists, name_in_folder
-from tta.data.text.files import STANDARD_STREAM, open_output, shown_path, withdrawn
+from tta.data.text.files import STANDARD_STREAM, each_path, open_output, shown_path, withdrawn
 from tta.errors import InputError, located, shown
 
 
@@ -102,8 +102,7 @@ def read_nbest(
     name, lists = read[0][0].name, [nbest for _, nbest in read]
     names = tuple(dict.fromkeys(filter(None, map(name_in_folder, lists))))
     if reference_file is not None:
-        files = [reference_file] if isinstance(reference_file, (str, Path)) else reference_file
-        lists = _with_references_of(files, lists, partial_references)
+        lists = _with_references_of(each_path(reference_file), lists, partial_references)
     lists, notes = plain_lists(lists, _keeps(keep_non_words, name))
     return NBestFile(lists, name, names, (*notes, *_mean_notes(score_field)))
 

@@ -13,7 +13,7 @@ from tta.data.nbest.fields import ANY_FIELDS, NamedFields
 from tta.data.nbest.formats import FORMATS, load_format
 from tta.data.nbest.formats.base import HEAD_ROWS, Format, Source
 from tta.data.nbest.lists import ListCollector, NBestList
-from tta.data.text.files import STANDARD_STREAM, shown_path
+from tta.data.text.files import STANDARD_STREAM, each_path, shown_path
 from tta.data.text.lines import MAX_LINE_BYTES, JoinedLines, iter_lines
 from tta.data.text.parquet import is_parquet
 from tta.errors import InputError, located
@@ -106,7 +106,7 @@ def _read_folder(folder, format, options, collector) -> Iterator[tuple[Format, N
 
 def _folder_of(path: Path | str | Sequence[Path | str]) -> Path | None:
     """The folder that the path names; None if it names files. Raises InputError for a mixture."""
-    paths = [path] if isinstance(path, (str, Path)) else path
+    paths = each_path(path)
     for one in paths:
         if str(one) == STANDARD_STREAM and len(paths) > 1:
             raise InputError("standard input is read alone, not with other files", shown_path(one))

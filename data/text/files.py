@@ -319,10 +319,14 @@ def withdrawn(path: Path | str) -> Iterator[None]:
 
 def shown_path(path: Path | str | Sequence[Path | str]) -> Path | str:
     """The path as error messages show it: `<stdin>` for standard input; several, by the first."""
-    if not isinstance(path, (str, Path)):
-        first, *others = map(shown_path, path)
-        return f"{first} and {len(others):,} more" if others else first
-    return "<stdin>" if str(path) == STANDARD_STREAM else path
+    paths = each_path(path)
+    first, *others = ["<stdin>" if str(file) == STANDARD_STREAM else file for file in paths]
+    return f"{first} and {len(others):,} more" if others else first
+
+
+def each_path(path: Path | str | Sequence[Path | str]) -> Sequence[Path | str]:
+    """The paths, of which there may be one."""
+    return [path] if isinstance(path, (str, Path)) else path
 
 
 def _file_mode(path):

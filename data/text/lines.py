@@ -13,7 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from tta.data.text.encodings import check_first_line, check_line
-from tta.data.text.files import STANDARD_STREAM, PipeReader, open_input, open_pipe, shown_path
+from tta.data.text.files import (
+    STANDARD_STREAM,
+    PipeReader,
+    each_path,
+    open_input,
+    open_pipe,
+    shown_path,
+)
 from tta.data.text.parquet import (
     ParquetFiles,
     is_parquet,
@@ -146,8 +153,7 @@ class JoinedLines:
     """
 
     def __init__(self, path: Path | str | Sequence[Path | str], max_bytes: int = MAX_LINE_BYTES):
-        paths = [path] if isinstance(path, (str, Path)) else path
-        self.paths = [file for one in paths for file in _files_of(one)]
+        self.paths = [file for pattern in each_path(path) for file in _files_of(pattern)]
         for number, file in enumerate(self.paths):
             if file in self.paths[:number]:
                 raise InputError("the file is given twice", file)

@@ -4,12 +4,12 @@ import itertools
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from tta.data.nbest.formats.base import Format
 from tta.data.nbest.formats.fairseq import has_fairseq_lines
 from tta.data.nbest.lists import Hypothesis, parse_score
 from tta.data.nbest.rows import check_fields, doubt_of_groups, mostly
+from tta.data.text.files import each_path
 from tta.data.text.lines import JoinedLines
 from tta.errors import InputError, located, shown
 
@@ -76,8 +76,7 @@ class KaldiFormat(Format):
         return "an id and a number, as in utt-1, at the start of each line"
 
     def read(self, source, collector):
-        files: Any = source.score_file or ()
-        files = [files] if isinstance(files, (str, Path)) else files
+        files = each_path(source.score_file or ())
         costs = [(file, self._read_costs(file)) for file in files]
         _check_different(costs)
         names = names_of_parts([str(file) for file in files])
