@@ -6,7 +6,9 @@
 With a folder for the models' scores (and the Python of a light installation), everything that a
 machine without a GPU measures in some hours is measured first: STEPS, one command after the other,
 each written to its record. The steps of a run that was stopped are left out with --steps. Without
-the folder, the records stay as they are.
+the folder, the records stay as they are. The n-gram models come from benchmarks.paper.train_ngram,
+the vectors from benchmarks.paper.train_word2vec and benchmarks.paper.convert_glove. A biLM needs a
+pass for each token, so that all models of tables 1, 2 and 7 have a sample of each file (--limit).
 
 Then docs/results.md is written from the records, and the tables of models that were trained for
 hours are printed from theirs; tests compare them with the pages. Last come the tables between

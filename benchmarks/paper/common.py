@@ -176,7 +176,7 @@ def define_flags():
         "ngram": "kenlm:runs/5gram-spoken.binary",
         "ngram_written": "kenlm:runs/5gram-written.binary",
         "glove": "glove:runs/glove.6B.50d.txt",
-        "word2vec": None,
+        "word2vec": "word2vec:runs/word2vec.bin",
     }.items():
         flags.DEFINE_string(name, default, "A model as for --model; if missing, its row has '-'.")
 

@@ -1,8 +1,9 @@
-"""Sentences per second of each model, scoring LibriSpeech dev-clean, interleaved in one process.
+"""Sentences of LibriSpeech dev-clean per second of each model, interleaved in one process.
 
 python -m benchmarks.paper.rate
 
-Every speed on the pages is of this workload: on the default engine, and beside it on TensorFlow.
+Every speed on the pages is of this workload: scores on the default engine, beside it on TensorFlow,
+and vectors (`context`) on the default engine.
 """
 
 import os
@@ -13,6 +14,9 @@ from tta import cli
 SENTENCES, ROUNDS, SLOW_ROUNDS = 200, 5, 2
 SLOW = ("biLM", "BERT")  # one pass per token
 COLUMN, TENSORFLOW = "sentences/s", "sentences/s, TensorFlow"
+VECTORS = "sentences/s, vectors"
+# The rows whose vectors are timed; other rows of a model have the same vectors.
+WITH_VECTORS = ("uniLM", "biLM", "T-TA, exact", "cloze, exact", "cloze base, exact")
 
 
 def main():
@@ -28,22 +32,27 @@ def main():
         for column, options in ((COLUMN, {}), (TENSORFLOW, {"engine": "tensorflow"}))
         if not (options and entry.model.startswith("kenlm:"))
     }
+    calls = {case: lm.score for case, lm in models.items()} | {
+        (entry.name, VECTORS): models[entry.name, COLUMN].encode
+        for entry in here
+        if entry.name in WITH_VECTORS
+    }
     times = interleave(
         [
             Case(
                 case,
-                lambda lm=lm: lm.score(sentences),
+                lambda call=call: call(sentences),
                 rounds=SLOW_ROUNDS if case[0] in SLOW else None,
-                warm_up=lambda lm=lm: lm.score(sentences[:4]),
+                warm_up=lambda call=call: call(sentences[:4]),
             )
-            for case, lm in models.items()
+            for case, call in calls.items()
         ],
         ROUNDS,
     )
     table = common.Table(
         "rate",
-        "Speed: sentences scored per second",
-        [COLUMN, TENSORFLOW],
+        "Speed: sentences per second",
+        [COLUMN, TENSORFLOW, VECTORS],
         {},
         rows={entry.name: {} for entry in entries},
         conditions=[

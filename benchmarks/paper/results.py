@@ -2,7 +2,7 @@
 
     python -m benchmarks.paper.results
 
-benchmarks/paper/run_all.sh measures all tables and then calls this command. A table that was not
+`benchmarks.all_tables` measures the tables and then calls this command. A table that was not
 measured keeps the figures that docs/results.json has.
 """
 
@@ -35,8 +35,8 @@ TABLES = {  # each with the module that measures it
 INTRODUCTION = """# Results
 
 The tables of [the paper](https://aclanthology.org/2020.acl-main.76/), with our results beside the
-paper's. `benchmarks/paper/run_all.sh` measures all but figure 6, which needs a GPU, and writes this
-page; the command above a table measures that table.
+paper's. `python -m benchmarks.all_tables` measures all but figure 6, which needs a GPU, and writes
+this page; the command above a table measures that table.
 [results.json](results.json) adds signatures, trainings, Spearman's rho, and the differences between
 rows with their 95 % intervals.
 
@@ -64,7 +64,6 @@ NOT_MEASURED = {
     "text (`--word2vec` takes some); uniLM, [EOS]: in results.json only",
     "table7": "BERT: as in table 1",
 }
-NEEDS_GPU = ("runtime_layers",)  # run_all.sh does not measure it
 # docs/comparison.md has the speeds.
 NOT_SHOWN = ("runtime_layers", "rate", "memory")
 FIGURE = """![Runtime against the number of words](pictures/time.svg)
