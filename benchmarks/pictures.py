@@ -3,8 +3,8 @@
     python -m benchmarks.pictures
 
 docs/evaluation.json has the figures of README's table and picture (`python -m
-benchmarks.evaluation`), docs/results.json those of the times. `benchmarks.all_tables` measures both,
-and then calls this command. Needs matplotlib: pip install '.[plot]'.
+benchmarks.evaluation`), docs/results.json those of the times. `benchmarks.all_tables` measures
+both, and then calls this command. Needs matplotlib: pip install '.[plot]'.
 """
 
 import json
