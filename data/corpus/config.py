@@ -17,6 +17,8 @@ from tta.settings import (
     setting,
 )
 
+MAX_SEQ_LENGTH = 128  # tokens of a record where nothing else is asked for
+
 
 @dataclass(frozen=True, kw_only=True)
 class CorpusConfig(Config):
@@ -27,7 +29,7 @@ class CorpusConfig(Config):
     output_dir: str = setting(..., "Folder for *.tfrecord, vocab.txt and, last, dataset.json.")
     num_shards: int = setting(64, "Number of train shards.", 1, 99_999)
     max_seq_length: int = setting(
-        128, "Maximum tokens per record, begin and end included.", 3, group="Sentences"
+        MAX_SEQ_LENGTH, "Maximum tokens per record, begin and end included.", 3, group="Sentences"
     )
     merge_sentences: bool = setting(
         False,

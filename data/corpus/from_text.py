@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tta.checked_files import read_json_object
-from tta.data.corpus.config import LocalCorpusConfig, TextSettings
+from tta.data.corpus.config import MAX_SEQ_LENGTH, LocalCorpusConfig, TextSettings
 from tta.data.corpus.output import summary
 from tta.data.corpus.prepare import create_tfrecords
 from tta.data.text.files import check_rereadable, file_digest, open_output
@@ -17,12 +17,11 @@ from tta.data.vocabulary.train import create_vocab
 from tta.errors import InputError
 from tta.names import DATASET, VOCABULARY
 
-MAX_LENGTH = 128  # the default of tta create-tfrecords
 RECORD = "text.json"  # the settings of the data set, and digests of its text
 
 
 def make_dataset(
-    config: TextSettings, vocab_file: str | None, folder: Path, max_seq_length: int = MAX_LENGTH
+    config: TextSettings, vocab_file: str | None, folder: Path, max_seq_length: int = MAX_SEQ_LENGTH
 ) -> None:
     """Writes the data set of a text into a folder, by `create_vocab` and `create_tfrecords`.
 

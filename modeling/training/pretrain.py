@@ -93,10 +93,11 @@ def _dataset(config: PretrainingConfig) -> str:
     if config.input_dir is not None:
         return config.input_dir
     values = read_json_object(config.config_file)  # before the text, which takes long
-    from tta.data.corpus.from_text import MAX_LENGTH, make_dataset
+    from tta.data.corpus.config import MAX_SEQ_LENGTH
+    from tta.data.corpus.from_text import make_dataset
 
     longest = values.get("max_position_embeddings")
-    longest = min(longest, MAX_LENGTH) if isinstance(longest, int) else MAX_LENGTH
+    longest = min(longest, MAX_SEQ_LENGTH) if isinstance(longest, int) else MAX_SEQ_LENGTH
     output_dir = Path(config.output_dir)
     output_dir.mkdir(parents=True, exist_ok=True)
     with locked_folder(output_dir):

@@ -28,6 +28,9 @@ from tta.modeling.training.steps import connect
 from tta.modeling.training.steps.base import Steps
 from tta.modeling.training.stopping import StopRequest
 
+# What to do after a training that failed.
+START_ANEW = "Start anew with a lower --learning_rate or a longer --num_warmup_steps"
+
 
 @dataclass(eq=False)
 class Trainer:
@@ -273,8 +276,7 @@ class Trainer:
         if self.is_resumable and loss > 2.0 * max(chance, self._first_loss):
             raise InputError(
                 f"the training diverged: it ends with a loss of {loss:.4g} per token; chance is "
-                f"{chance:.4g}. Start anew with a lower --learning_rate or a longer "
-                "--num_warmup_steps"
+                f"{chance:.4g}. {START_ANEW}"
             )
 
     def _check_outputs_differ(self):
@@ -284,8 +286,7 @@ class Trainer:
         if self.is_resumable and share > MOST_COMMON:
             raise InputError(
                 f"the training failed: the common component of the outputs is {share:.3%}, so they "
-                "hardly depend on the text. Start anew with a lower --learning_rate or a longer "
-                "--num_warmup_steps"
+                f"hardly depend on the text. {START_ANEW}"
             )
 
     def _diverged(self, what):
@@ -297,10 +298,7 @@ class Trainer:
         kept = "the chief's"
         if self.steps.is_chief:
             kept = self.checkpoints.latest or "none yet"
-        raise InputError(
-            f"{what}; the last good checkpoint is {kept}. Start anew with a lower --learning_rate "
-            "or a longer --num_warmup_steps"
-        )
+        raise InputError(f"{what}; the last good checkpoint is {kept}. {START_ANEW}")
 
     def _log(self, bar, step, recent, rate):
         learning_rate = float(self.optimizer.learning_rate)
