@@ -21,7 +21,6 @@ from pathlib import Path
 
 import numpy as np
 
-import tta
 from benchmarks.dev_size import cut
 from benchmarks.guess import SETS, guess, load
 from tta.scoring.combining.decision import decide, select
@@ -63,7 +62,7 @@ def main():
     if arguments.words is not None:
         draw_words(arguments.words, arguments.picture)
         return
-    lm = tta.load(**RerankOptions(engine="onnxruntime").for_load())
+    lm = RerankOptions(engine="onnxruntime").load()
     parts = {
         (name, kind): load(path, arguments.scores)
         for name, paths in SETS.items()

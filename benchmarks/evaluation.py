@@ -18,7 +18,6 @@ from tta.data.text.files import open_output
 from tta.scoring.reports.table import Report
 from tta.scoring.reranking.config import RerankConfig
 from tta.scoring.reranking.rerank import rerank_files
-from tta.scoring.scorers.options import RerankOptions
 
 FLAGS = flags.FLAGS
 
@@ -54,7 +53,7 @@ def measure(names, test, dev, settings):
         paths = [name and str(evaluation_data.path(name.format(part))) for name in names]
         files |= dict(zip((f"{prefix}nbest_file", f"{prefix}reference_file"), paths, strict=True))
     config = RerankConfig(**files, **settings)
-    return figures(rerank_files(config, **RerankOptions().for_load()))
+    return figures(rerank_files(config))
 
 
 def figures(report: Report) -> dict[str, Any]:

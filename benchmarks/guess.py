@@ -17,7 +17,6 @@ from pathlib import Path
 
 import numpy as np
 
-import tta
 from benchmarks import ROOT, evaluation_data
 from tta.data.nbest.files import read_nbest
 from tta.scoring.combining import guess as guessing
@@ -106,7 +105,7 @@ def load(
     prefix = f"{Path(model).name}." if model else ""
     kept = folder / f"{prefix}{path.parent.name}.{path.name}.scores.json"
     if not kept.exists():
-        lm = make() if make else tta.load(model, **RerankOptions(engine="onnxruntime").for_load())
+        lm = make() if make else RerankOptions(engine="onnxruntime").load(model)
         kept.write_text(json.dumps(score_texts(lm, part.texts, progress=True)))
     return part.scored({text: tuple(one) for text, one in json.loads(kept.read_text()).items()})
 

@@ -46,10 +46,7 @@ def main():
     parser.add_argument("--output_file", type=Path, help="JSON file for the figures")
     arguments = parser.parse_args()
     arguments.scores.mkdir(parents=True, exist_ok=True)
-    loaded = {
-        name: tta.load(name, **RerankOptions(engine="onnxruntime").for_load())
-        for name in (FIRST, SECOND)
-    }
+    loaded = {name: RerankOptions(engine="onnxruntime").load(name) for name in (FIRST, SECOND)}
     record = {name: measure(name, arguments.scores, loaded) for name in arguments.sets}
     print(align(table(record), ["left", *["right"] * 6]))
     for name, one in record.items():

@@ -24,7 +24,6 @@ from pathlib import Path
 
 import numpy as np
 
-import tta
 from benchmarks import ROOT
 from benchmarks.evaluation_data import FOLDER
 from benchmarks.guess import SETS, guess, load
@@ -67,7 +66,7 @@ def main():
     arguments.scores.mkdir(parents=True, exist_ok=True)
     words, lm = (
         frequent_words(arguments.scores),
-        tta.load(**RerankOptions(engine="onnxruntime").for_load()),
+        RerankOptions(engine="onnxruntime").load(),
     )
     rows = []
     for name in NAMES[:2] if arguments.dev else NAMES:

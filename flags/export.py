@@ -7,7 +7,7 @@ Example:
 """
 
 import sys
-from typing import Any
+from dataclasses import replace
 
 from tta import cli
 from tta.atomic import check_absent
@@ -17,19 +17,17 @@ from tta.scoring.scorers.options import OneModel, ScoreOptions
 
 
 def main(config: ExportConfig, model: OneModel, options: ScoreOptions) -> None:
-    import tta
     from tta.scoring.exports.serving.export import check_output_dir, export
 
     if config.format != SAVED_MODEL:
         check_absent(config.output_dir)
-        lm = tta.load(model.name, **options.for_load())
+        lm = options.load(model.name)
         vectors = config.representation, config.pooling
         signature = export_folder(lm, config.output_dir, config.format, *vectors)
         print(f"{config.output_dir}: {signature}")
         return
     check_output_dir(config.output_dir)  # before the model is loaded, which takes a while
-    loaded: dict[str, Any] = options.for_load() | {"engine": "tensorflow"}
-    lm = tta.load(model.name, **loaded)
+    lm = replace(options, engine="tensorflow").load(model.name)
     export(lm, config.output_dir)
     print(f"{config.output_dir}: {lm.signature}")
     if lm.tokenizer.normalization != "nfkc":

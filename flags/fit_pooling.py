@@ -13,7 +13,7 @@ from tta.scoring.scorers.options import EncodeOptions
 def main(config: FitPoolingConfig, options: EncodeOptions) -> None:
     from tta.scoring.scorers.files import fit_pooling_on_files
 
-    print(fit_pooling_on_files(config, **options.for_load()))
+    print(fit_pooling_on_files(config, options))
 
 
 run = cli.command(main, FitPoolingConfig, EncodeOptions)

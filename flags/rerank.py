@@ -22,7 +22,7 @@ def check(models: SeveralModels, config: RerankConfig, options: RerankOptions) -
 def main(models: SeveralModels, config: RerankConfig, options: RerankOptions) -> None:
     from tta.scoring.reranking.rerank import rerank_files
 
-    report = rerank_files(config, models.names_or_none, **options.for_load())
+    report = rerank_files(config, models.names_or_none, options)
     outputs = [config.output_file, config.best_file, config.scores_file]
     outputs += [config.confidence, config.report]
     print(report, file=sys.stderr if "-" in outputs else sys.stdout)

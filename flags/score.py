@@ -23,7 +23,7 @@ def main(config: ScoreConfig, model: OneModel, options: ScoreOptions) -> None:
             from tta.scoring.scorers.files import score_file as score
         else:
             from tta.scoring.minimal_pairs.files import score_pairs as score
-        report = score(config, model.name, **options.for_load())
+        report = score(config, model.name, options)
     print(report, file=sys.stderr if report.output_file == "-" else sys.stdout)
 
 

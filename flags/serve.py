@@ -24,7 +24,7 @@ def main(model: OneModel, config: ServerConfig, options: ScoreOptions) -> None:
         raise InputError(f"the service needs {error.name}: {install('serve')}") from None
 
     [of_lists] = config.with_levels([model.name])
-    load = partial(load_models, of_lists, config.list_normalizer, options.for_load())
+    load = partial(load_models, of_lists, config.list_normalizer, options)
     Server(load(), config, lambda at: print(f"{at} (Ctrl-C ends)", flush=True), load).run()
 
 

@@ -15,7 +15,7 @@ from tta.scoring.similarity.config import StsConfig
 def main(config: StsConfig, models: SeveralModels, options: EncodeOptions) -> None:
     from tta.scoring.similarity.sts import compare_files
 
-    report = compare_files(config, models.names, **options.for_load())
+    report = compare_files(config, models.names, options)
     print(report, file=sys.stderr if report.output_file == "-" else sys.stdout)
 
 

@@ -94,6 +94,7 @@ def probed(model, path):
     def measure():
         from tta.papers.probing.config import ProbeConfig
         from tta.papers.probing.probe import probe_files
+        from tta.scoring.scorers.options import EncodeOptions
 
         trec, folds = SENTENCES / "TREC", {"num_folds": 5, "num_seeds": 1}
         files = {
@@ -104,9 +105,10 @@ def probed(model, path):
             "MR": {"data_file": str(SENTENCES / "MR/all.tsv")},
         }
         # Without masks, in one pass, as in fine-tuning.
-        options = {} if model.startswith("encoder:") else {"pll_variant": "maskless"}
+        variant = "original" if model.startswith("encoder:") else "maskless"
+        options = EncodeOptions(pll_variant=variant)
         return {
-            name: probe_files(ProbeConfig(**given, **folds), [model], **options).rows[1].mean
+            name: probe_files(ProbeConfig(**given, **folds), [model], options).rows[1].mean
             for name, given in files.items()
         }
 

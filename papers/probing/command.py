@@ -13,7 +13,7 @@ from tta.scoring.scorers.options import EncodeOptions, SeveralModels
 def main(config: ProbeConfig, models: SeveralModels, options: EncodeOptions) -> None:
     from tta.papers.probing.probe import probe_files
 
-    print(probe_files(config, models.names, **options.for_load()))
+    print(probe_files(config, models.names, options))
 
 
 run = cli.command(main, ProbeConfig, SeveralModels, EncodeOptions)

@@ -2,11 +2,9 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 
-import tta
 from tta.data.text.files import shown_path
 from tta.data.text.progress import tqdm
 from tta.errors import InputError
@@ -31,6 +29,7 @@ from tta.papers.probing.tasks import (
     rows_of,
 )
 from tta.scoring.metrics.significance import paired_bootstrap
+from tta.scoring.scorers.options import ENCODE_DEFAULTS, EncodeOptions
 from tta.scoring.scorers.scorer import Scorer
 
 MAJORITY = "majority class"
@@ -39,13 +38,15 @@ Sizes = tuple[int, int, int]
 
 
 def probe_files(
-    config: ProbeConfig, models: Sequence[str | None] = (None,), **load_options: Any
+    config: ProbeConfig,
+    models: Sequence[str | None] = (None,),
+    options: EncodeOptions = ENCODE_DEFAULTS,
 ) -> ProbeReport:
     """Measures how well a linear classifier reads labels off each model's vectors.
 
     Files are checked before models are loaded, and representations before anything is encoded. The
     features of a model are in memory while it is measured. Each of `models` is a first argument of
-    `tta.load` (None is the built-in model). `load_options` are its other arguments. Raises
+    `tta.load` (None is the built-in model); `options` are the others. Raises
     InputError if a file is missing, malformed or has too few examples of a label, a model cannot be
     loaded or does not have a representation, or a vector is not finite.
     """
@@ -56,7 +57,7 @@ def probe_files(
     predicted = {MAJORITY: [[most_frequent(task.targets, s) for s in splits] for splits in runs]}
     vector_sizes, signatures = {MAJORITY: 0}, []
     value = partial(_value, task)
-    for name, lm, vectors in _load(config, task, models, load_options):
+    for name, lm, vectors in _load(config, task, models, options):
         row = f"{name}, {'/'.join(vectors) if vectors[1] != 'mean' else vectors[0]}"
         if config.features == MIX:
             words = task.words(lm, True)
@@ -129,11 +130,11 @@ def _rows(task: ProbeTask, split: Split) -> Split:
     return Split(rows_of(task, split.train), rows_of(task, split.test), folds)
 
 
-def _load(config, task, models, load_options):
+def _load(config, task, models, options):
     """[(name, scorer, (representation, pooling))] of everything that is probed; all is checked."""
     probed: list[tuple[str, Scorer, tuple[str, str]]] = []
     for model in models:
-        lm = tta.load(model, **load_options)
+        lm = options.load(model)
         default = layer_names(lm) if config.features == MIX else lm.choose_representation()
         for name in config.representation or [default]:
             for pooling in config.pooling:

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import tta
 from tta.errors import InputError
 from tta.scoring.combining.levels import Levels, rescore
 from tta.scoring.combining.mixed import look_again, score_part
@@ -17,7 +16,7 @@ from tta.scoring.combining.weights import FixedWeights, RerankWeights
 from tta.scoring.notes import Note, NoteKind
 from tta.scoring.scorers.inference.mixed import MixedModel, in_float32, in_int8
 from tta.scoring.scorers.inference.reading import language_notes, unread_notes
-from tta.scoring.scorers.options import RerankOptions, options_of
+from tta.scoring.scorers.options import RERANK_DEFAULTS, RerankOptions
 from tta.scoring.scorers.scorer import Scorer, unknown_note
 
 
@@ -28,14 +27,14 @@ class Models:
     Attributes:
         models: models that are loaded, first arguments of `tta.load` (None is the built-in model),
             or `Levels` of two of these.
-        options: the other arguments of `tta.load`; by default those of run_rerank.py.
+        options: the other arguments of `tta.load`.
 
     Raises:
         InputError: there are `Levels` beside another model.
     """
 
     models: tuple[Any, ...]
-    options: Mapping[str, Any] = field(default_factory=RerankOptions().for_load)
+    options: RerankOptions = RERANK_DEFAULTS
 
     def __post_init__(self):
         if len(self.models) > 1 and any(isinstance(model, Levels) for model in self.models):
@@ -51,7 +50,7 @@ class Models:
         if isinstance(model, Scorer):
             return model
         both = self.levels.models if self.levels is not None else ()
-        return tta.load(model, **options_of(model, both, dict(self.options)))
+        return self.options.among(model, both).load(model)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-import tta
 from tta.data.pairs.minimal_pairs import BAD, GOOD, MinimalPair, read_minimal_pairs
 from tta.data.text.lines import expand_globs
 from tta.data.text.tables import open_rows
@@ -22,6 +21,7 @@ from tta.scoring.metrics.significance import LEVEL
 from tta.scoring.reports.table import align, format_count, format_interval
 from tta.scoring.scorers.arguments import SentenceError
 from tta.scoring.scorers.config import PAIR_GROUPS, ScoreConfig
+from tta.scoring.scorers.options import DEFAULTS, ScoreOptions
 from tta.scoring.scorers.scorer import Scorer
 
 
@@ -124,14 +124,16 @@ class PairsReport:
         return "\n".join(lines)
 
 
-def score_pairs(config: ScoreConfig, model: str | None = None, **load_options: Any) -> PairsReport:
+def score_pairs(
+    config: ScoreConfig, model: str | None = None, options: ScoreOptions = DEFAULTS
+) -> PairsReport:
     """Scores the minimal pairs of files, and computes a model's accuracy.
 
     A pair is correct if the score of its good sentence, the sum over the tokens, is higher than
     that of its bad sentence. A sentence without tokens has no score that could be compared, so its
     pair is a tie, which is not correct. All pairs are read and checked before the model is loaded,
     and are in memory. `config.output_file` gets one JSON object per pair, and appears only when it
-    is complete. `model` and `load_options` are the arguments of `tta.load`. Raises InputError if a
+    is complete. `model` and `options` are the arguments of `tta.load`. Raises InputError if a
     file is missing or malformed, a pair has no group and others have one, the output cannot be
     written, there is no such model, it gives no scores, or a score is not finite.
     """
@@ -140,7 +142,7 @@ def score_pairs(config: ScoreConfig, model: str | None = None, **load_options: A
     group_by = config.group_by or _default_field(pairs)
     names = [None if group_by is None else _group(pair, group_by) for pair in pairs]
     with open_rows(config.output_file, config.overwrite) as write:
-        lm = tta.load(model, **load_options)
+        lm = options.load(model)
         scored = _score(lm, pairs)
         if write is not None:
             _write(write, pairs, names, scored, config.text)

@@ -1,7 +1,6 @@
 """Reranks files of N-best lists: what `tta rerank` does, and each stage by its name."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from tta.atomic import Together
 from tta.data.text.files import shown_path
@@ -30,13 +29,15 @@ from tta.scoring.reranking.writing.outputs import (
     write_outputs,
     write_words,
 )
-from tta.scoring.scorers.options import RerankOptions
+from tta.scoring.scorers.options import RERANK_DEFAULTS, RerankOptions
 from tta.scoring.words.confidence import fit_on
 from tta.scoring.words.judge import JudgedWords
 
 
 def rerank_files(
-    config: RerankConfig, models: Sequence[str | Levels | None] = (None,), **load_options: Any
+    config: RerankConfig,
+    models: Sequence[str | Levels | None] = (None,),
+    options: RerankOptions = RERANK_DEFAULTS,
 ) -> Report:
     """Reranks a file of N-best lists and writes the outputs that the config names.
 
@@ -47,7 +48,7 @@ def rerank_files(
         config: the files, the weights that are fixed, and the outputs.
         models: first arguments of `tta.load` (None is the built-in model). In place of one model,
             `Levels` of two.
-        load_options: the other arguments of `tta.load`; the defaults are those of `RerankOptions`.
+        options: the other arguments of `tta.load`.
 
     Raises:
         InputError: a file is missing, malformed or exists already, needed references or a needed
@@ -59,7 +60,6 @@ def rerank_files(
     lists = read_files(config)
     problem = lay_out(lists, config.rank_scores)
     _check_outputs(config, lists, problem, has_models=bool(models))
-    options = RerankOptions().for_load() | load_options
     reranker = make_reranker(config, Models(tuple(models), options), lists.test.file.format)
     with Together() as stack:
         outputs = open_outputs(stack, config, lists.test.file)

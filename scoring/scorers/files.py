@@ -7,13 +7,12 @@ import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-import tta
 from tta.data.nbest.text_layouts import input_notes
 from tta.data.text.files import STANDARD_STREAM, check_rereadable, file_digest, open_output
 from tta.data.text.lines import (
@@ -37,6 +36,7 @@ from tta.scoring.scorers.inference.cache import CachedScorer
 from tta.scoring.scorers.inference.reading import MAX_TEXTS, NEARLY_ALL, language_notes
 from tta.scoring.scorers.inference.stream import Sentence, read_blocks, score_stream
 from tta.scoring.scorers.inference.unfinished import unfinished
+from tta.scoring.scorers.options import DEFAULTS, ENCODE_DEFAULTS, EncodeOptions, ScoreOptions
 from tta.scoring.scorers.pooling import fit_pooling
 from tta.scoring.scorers.rows import (
     columns_of,
@@ -114,12 +114,14 @@ class ScoreReport:
         return f"{text}\n{self.signature}"
 
 
-def score_file(config: ScoreConfig, model: str | None = None, **load_options: Any) -> ScoreReport:
+def score_file(
+    config: ScoreConfig, model: str | None = None, options: ScoreOptions = DEFAULTS
+) -> ScoreReport:
     """Scores the lines of `config.input_file`, or a column, or texts, and writes a row for each.
 
     Memory does not grow with the file. An output file appears only when it is complete; what is
     done until then is beside it (`unfinished`). Standard output gets the lines of a block as soon
-    as it is scored. `model` and `load_options` are the arguments of `tta.load`. Raises InputError
+    as it is scored. `model` and `options` are the arguments of `tta.load`. Raises InputError
     if the input is missing or malformed, the output cannot be written, there is no such model, a
     score is not finite, or what `config.resume` goes on with is damaged or of another run.
     """
@@ -127,13 +129,13 @@ def score_file(config: ScoreConfig, model: str | None = None, **load_options: An
     seen: list[Sentence] = []
     source = _source(config)
     reader, paths = source.reader, source.paths
-    run = _run(config, paths, model, load_options) if _can_resume(config, paths) else {}
+    run = _run(config, paths, model, options) if _can_resume(config, paths) else {}
     # Opened first, so that an unwritable file is reported before the work, not after it.
     with contextlib.ExitStack() as at_end, open_output(output_file, config.overwrite) as file:
         if isinstance(reader, ParquetReader) and isinstance(file, ParquetWriter):
             file.put_beside(reader.files)
         blocks = read_blocks(reader)
-        lm = scorer = tta.load(model, **load_options)
+        lm = scorer = options.load(model)
         if config.perplexity:
             lm.check_perplexity()
         if run:
@@ -208,14 +210,13 @@ def _can_resume(config: ScoreConfig, paths: Sequence[str]) -> bool:
     return config.resume or all(map(os.path.isfile, files))
 
 
-def _run(config, paths, model, load_options) -> dict[str, Any]:
+def _run(config, paths, model, options) -> dict[str, Any]:
     """All that the output depends on but the model's signature: {name: value}."""
     for path in paths:
         check_rereadable(path)
     digest = hashlib.sha256(" ".join(map(file_digest, paths)).encode()).hexdigest()[:8]
     rows = {name: getattr(config, name) for name in ("column", *ROW_FIELDS)}
-    options = {name: value for name, value in load_options.items() if name != "cache"}
-    return {"input_file": digest, "model": model, **rows, **options}
+    return {"input_file": digest, "model": model, **rows, **replace(options, cache=None).by_name}
 
 
 def _rows(lm, sentences, config) -> list[dict[str, Any]]:
@@ -291,10 +292,12 @@ def calibrate_on_files(config: CalibrateConfig) -> Path:
     return calibration.path
 
 
-def fit_pooling_on_files(config: FitPoolingConfig, **load_options: Any) -> Path:
+def fit_pooling_on_files(
+    config: FitPoolingConfig, options: EncodeOptions = ENCODE_DEFAULTS
+) -> Path:
     """Fits `PoolingStatistics` on a sample of the lines and writes them to the model directory.
 
-    Returns the path of the file. `load_options` are arguments of `tta.load`. Raises InputError if
+    Returns the path of the file. `options` are arguments of `tta.load`. Raises InputError if
     the model directory or the text is missing or malformed, the file exists, or the text has too
     few pieces.
     """
@@ -304,7 +307,7 @@ def fit_pooling_on_files(config: FitPoolingConfig, **load_options: Any) -> Path:
     path = Path(config.model) / POOLING
     # Opened first, so that an unwritable file is reported before the work, not after it.
     with open_output(path, config.overwrite, binary=True) as file:
-        lm = tta.load(config.model, **load_options)
+        lm = options.load(config.model)
         texts = sample_lines(reader, NUM_COUNTED, config.seed)
         print_notes(input_notes(reader))
         # The sample partly keeps the order of the text.

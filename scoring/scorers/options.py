@@ -1,13 +1,17 @@
 """Settings that the commands with a model share: which model, and how it reads text."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
 
+import tta
 from tta.choices import LongSentences, Normalizer, Unknown
 from tta.errors import InputError
 from tta.scoring.engines.options import NORMALIZER, EngineOptions
 from tta.settings import MODEL, SCORE_BOUNDARY_TOKENS, Config, setting
+
+if TYPE_CHECKING:
+    from tta.scoring.scorers.scorer import Scorer
 
 _MODEL = (
     "A model directory: ours (config.json, vocab.txt, model.weights.h5), one of the original "
@@ -82,8 +86,13 @@ class EncodeOptions(EngineOptions):
         1,
     )
 
-    def for_load(self) -> dict[str, Any]:
-        """Keyword arguments for `tta.load`. Options that are None keep the model's default."""
+    def load(self, model: Any = None) -> "Scorer":
+        """The model of a name, by `tta.load`, with these options."""
+        return tta.load(model, **self.by_name)
+
+    @property
+    def by_name(self) -> dict[str, Any]:
+        """Keyword arguments of `tta.load`. Options that are None keep the model's default."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
@@ -113,14 +122,18 @@ class ScoreOptions(EncodeOptions):
         "2e-5 or so.",
     )
 
+    def among(self, model: Any, models: Sequence[Any]) -> "ScoreOptions":
+        """Those of one of several models: a begin token is for models of transformers alone."""
+        if _is_causal(model) or not any(map(_is_causal, models)):
+            return self
+        return replace(self, begin_token=None)
+
+
+def _is_causal(model: Any) -> bool:
+    return str(model).startswith("transformers:")
+
 
 DEFAULTS = ScoreOptions()
-
-
-def options_of(model: Any, others: Sequence[Any], options: dict[str, Any]) -> dict[str, Any]:
-    """The options of one of several models: a begin token is for those of transformers alone."""
-    own, *causal = (str(one).startswith("transformers:") for one in (model, *others))
-    return options | {"begin_token": None} if any(causal) and not own else options
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,3 +145,6 @@ class RerankOptions(ScoreOptions):
     """
 
     normalizer: Normalizer = setting("auto", NORMALIZER)
+
+
+ENCODE_DEFAULTS, RERANK_DEFAULTS = EncodeOptions(), RerankOptions()

@@ -1,14 +1,12 @@
 """The models of a service: one for texts, and one for lists of hypotheses."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-import tta
 from tta.choices import MIXED
 from tta.scoring.combining.levels import Levels
 from tta.scoring.scorers.inference.mixed import MixedModel, in_float32, in_int8
-from tta.scoring.scorers.options import options_of
+from tta.scoring.scorers.options import ScoreOptions
 from tta.scoring.scorers.scorer import Scorer
 
 
@@ -39,7 +37,7 @@ class ServedModels:
         return in_int8(self.lists.models[0] if isinstance(self.lists, Levels) else self.lists)
 
 
-def load_models(model: Any, list_normalizer: str, options: Mapping[str, Any]) -> ServedModels:
+def load_models(model: Any, list_normalizer: str, options: ScoreOptions) -> ServedModels:
     """Loads the models of a service.
 
     Args:
@@ -48,12 +46,10 @@ def load_models(model: Any, list_normalizer: str, options: Mapping[str, Any]) ->
         options: the other arguments of `tta.load`. Of the precision mixed, texts have float32.
     """
     names = model.models if isinstance(model, Levels) else (model,)
-    of_lists = dict(options) | {"normalizer": list_normalizer}
-    of_texts = dict(options)
-    if options.get("precision") == MIXED:
-        of_texts["precision"] = "float32"
-    texts = tta.load(names[0], **options_of(names[0], names[1:], of_texts))
-    first, *second = (tta.load(name, **options_of(name, names, of_lists)) for name in names)
+    of_lists = replace(options, normalizer=list_normalizer)
+    of_texts = replace(options, precision="float32") if options.precision == MIXED else options
+    texts = of_texts.among(names[0], names).load(names[0])
+    first, *second = (of_lists.among(name, names).load(name) for name in names)
     if first.signature == texts.signature:
         first = texts
     if isinstance(first, MixedModel) and first.exact.signature == texts.signature:

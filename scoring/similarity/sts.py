@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-import tta
 from tta.data.pairs.sts import GOLD, SentencePair, read_sts
 from tta.data.text.files import STANDARD_STREAM, shown_path
 from tta.data.text.lines import expand_globs
@@ -17,6 +16,7 @@ from tta.errors import located
 from tta.modeling.formats.trained_models import BUILT_IN_NAME
 from tta.scoring.metrics.correlation import Correlation, correlate
 from tta.scoring.reports.table import NotedReport, align, format_count, format_number
+from tta.scoring.scorers.options import ENCODE_DEFAULTS, EncodeOptions
 from tta.scoring.scorers.scorer import Scorer
 from tta.scoring.similarity.config import StsConfig
 
@@ -82,14 +82,16 @@ class StsReport(NotedReport):
 
 
 def compare_files(
-    config: StsConfig, models: Sequence[str | None] = (None,), **load_options
+    config: StsConfig,
+    models: Sequence[str | None] = (None,),
+    options: EncodeOptions = ENCODE_DEFAULTS,
 ) -> StsReport:
     """Correlates each model's similarities with the gold scores of each file that has them.
 
     The files are checked before the models are loaded, and the representations before anything is
     encoded. The output appears only when it is complete; without `output_file`, the similarities go
     to standard output if a file has no gold scores. Each of `models` is a first argument of
-    `tta.load` (None is the built-in model). `load_options` are its other arguments. Raises
+    `tta.load` (None is the built-in model); `options` are the others. Raises
     InputError if a file is missing, malformed or exists already, a model does not have a
     representation, or a correlation is not defined.
     """
@@ -104,7 +106,7 @@ def compare_files(
     with open_rows(output_file, config.overwrite, default="\t") as write:
         encoders = []  # (name, scorer, its representations)
         for model in models:
-            lm = tta.load(model, **load_options)
+            lm = options.load(model)
             chosen = [lm.choose_comparison(name) for name in config.representation or [None]]
             encoders.append((str(model or BUILT_IN_NAME), lm, chosen))
         results = [

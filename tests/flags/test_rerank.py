@@ -200,9 +200,9 @@ def test_options_reach_the_model(nbest, monkeypatch):
         tta, "load", lambda path, **options: seen.update(options, path=path) or FakeModel()
     )
     config = RerankConfig(nbest_file=str(nbest))
-    rerank_files(config, ["some/model"], score_boundary_tokens=True)
-    given = {"path": "some/model", "score_boundary_tokens": True}
-    assert seen == RerankOptions().for_load() | given
+    options = RerankOptions(score_boundary_tokens=True)
+    rerank_files(config, ["some/model"], options)
+    assert seen == options.by_name | {"path": "some/model"}
 
 
 def test_without_dev_lists_weights_are_guessed_with_a_note(nbest, model):

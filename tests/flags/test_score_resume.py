@@ -16,6 +16,7 @@ from tta.scoring.scorers.config import ScoreConfig
 from tta.scoring.scorers.files import score_file
 from tta.scoring.scorers.inference import stream
 from tta.scoring.scorers.inference.store import ResultStore
+from tta.scoring.scorers.options import ScoreOptions
 from tta.scoring.scorers.scorer import Scorer
 
 KEPT = ".out.unfinished"
@@ -94,7 +95,8 @@ def test_resumed_twice_it_has_the_bytes_of_one_run(tmp_path, monkeypatch, name, 
     def run(folder, resume=False):
         (tmp_path / folder).mkdir(exist_ok=True)
         files = {"input_file": f"{tmp_path}/in.txt", "output_file": f"{tmp_path}/{folder}/{name}"}
-        return score_file(ScoreConfig(**files, resume=resume, **options), engine="onnxruntime")
+        config = ScoreConfig(**files, resume=resume, **options)
+        return score_file(config, options=ScoreOptions(engine="onnxruntime"))
 
     with pytest.MonkeyPatch.context() as patch:
         blocks = interrupt_at(patch, 0)

@@ -14,6 +14,7 @@ from tests.tiny import of_family, write_model_directory
 from tta.errors import InputError
 from tta.scoring.minimal_pairs.files import score_pairs
 from tta.scoring.scorers.config import ScoreConfig
+from tta.scoring.scorers.options import ScoreOptions
 
 pytestmark = [pytest.mark.tensorflow, pytest.mark.usefixtures("models_are_loaded_once")]
 PAIRS = [
@@ -86,7 +87,9 @@ def test_only_a_terminal_shows_a_progress_bar(kind, is_terminal, pairs, make, ca
 def test_options_reach_the_model(pairs, make):
     model = make("tta")
     config = ScoreConfig(pairs=[str(pairs)])
-    report = score_pairs(config, model, pll_variant="within_word_l2r", score_boundary_tokens=True)
+    report = score_pairs(
+        config, model, ScoreOptions(pll_variant="within_word_l2r", score_boundary_tokens=True)
+    )
     assert "|pll:within_word_l2r|normalizer:exact|boundary_tokens:yes|" in report.signature
 
 
@@ -109,7 +112,7 @@ def test_a_sentence_that_is_too_long_is_refused_with_its_line(pairs, make):
     with open(pairs, "a") as stream:
         stream.write(f"the cat\t{'the cat ' * 9}\n")
     with pytest.raises(InputError, match=r"pairs\.tsv:6: sentence_bad has 18 pieces, the model"):
-        score_pairs(ScoreConfig(pairs=[str(pairs)]), model, long_sentences="refuse")
+        score_pairs(ScoreConfig(pairs=[str(pairs)]), model, ScoreOptions(long_sentences="refuse"))
 
 
 def test_a_sentence_without_tokens_is_noted(make, tmp_path):

@@ -11,7 +11,7 @@ from tta.errors import InputError
 from tta.scoring.combining.levels import Levels
 from tta.scoring.reranking.config import RerankConfig, RescoreConfig
 from tta.scoring.reranking.rerank import rerank_files
-from tta.scoring.scorers.options import options_of
+from tta.scoring.scorers.options import ScoreOptions
 
 
 @pytest.fixture(autouse=True)
@@ -131,4 +131,4 @@ def test_flags_that_do_not_fit(values, models, rule):
     ],
 )
 def test_a_begin_token_goes_to_the_models_that_can_have_one(model, others, begin):
-    assert options_of(model, others, {"begin_token": "<s>"}) == {"begin_token": begin}
+    assert ScoreOptions(begin_token="<s>").among(model, others).begin_token == begin

@@ -12,6 +12,7 @@ from tta.errors import InputError
 from tta.scoring.reranking.config import RerankConfig
 from tta.scoring.reranking.rerank import rerank_files
 from tta.scoring.scorers.inference.mixed import MixedModel
+from tta.scoring.scorers.options import ScoreOptions
 from tta.scoring.server.forms import OneList, Weights
 from tta.scoring.server.models import ServedModels, load_models
 from tta.scoring.server.service import ListsToRerank, Service
@@ -143,10 +144,10 @@ def test_in_mixed_precision_texts_are_scored_in_float32(monkeypatch):
         return MixedModel(lms["int8"], lms["float32"]) if precision == "mixed" else lms[precision]
 
     monkeypatch.setattr(tta, "load", load)
-    served = load_models(None, "auto", {"precision": "mixed"})
+    served = load_models(None, "auto", ScoreOptions(precision="mixed"))
     assert (served.texts.name, served.hypotheses.name) == ("float32", "int8")
     assert served.lists.exact is served.texts  # loaded once
-    levels = load_models(tta.Levels("a", "b"), "auto", {"precision": "mixed"})
+    levels = load_models(tta.Levels("a", "b"), "auto", ScoreOptions(precision="mixed"))
     assert [lm.name for lm in levels.lists.models] == ["int8", "float32"]
 
 
