@@ -99,8 +99,8 @@ class ListCollector:
         if not utterance_id:
             raise InputError("expected an id, got an empty one")
         if utterance_id in self._ids:
-            rule = f"duplicate id {shown(utterance_id)}: the rows of one id must be adjacent"
-            raise InputError(rule)
+            rule = "the rows of one id must be adjacent, in one file"
+            raise InputError(f"duplicate id {shown(utterance_id)}: {rule}")
         for hypothesis in hypotheses:
             _check_text(hypothesis.text, "a hypothesis")
         texts: list[Any] = [] if reference is None else [reference]

@@ -61,7 +61,7 @@ def iter_lists(
         head = read_head(lines)
         first = str(joined.paths[0])
         stem = "" if first == STANDARD_STREAM else _stem(first)
-        source = Source(head, stem=stem, **options)
+        source = Source(head, joined.starts, stem=stem, **options)
         chosen = choose_format(format, source)
         with joined.naming_files(), _read_as(chosen, format):
             if len(joined.paths) > 1 and chosen.reads_folders and not chosen.is_streamed:

@@ -143,6 +143,7 @@ class JoinedLines:
 
     Attributes:
         paths: the files, sorted by name if they are those of a glob.
+        starts: how many lines come before each file that was begun.
 
     Args:
         path: a path or a glob (`**` crosses folders), or several of them.
@@ -158,12 +159,12 @@ class JoinedLines:
             if file in self.paths[:number]:
                 raise InputError("the file is given twice", file)
         self._max_bytes = max_bytes
-        self._starts: list[int] = []  # how many lines come before each file that was begun
+        self.starts: list[int] = []
 
     def __iter__(self) -> Iterator[str]:
         count = 0
         for path in self.paths:
-            self._starts.append(count)
+            self.starts.append(count)
             for line in iter_lines(path, self._max_bytes):
                 count += 1
                 yield line
@@ -176,8 +177,8 @@ class JoinedLines:
         except InputError as error:
             if error.path is not None or error.line is None or len(self.paths) == 1:
                 raise
-            i = max(bisect.bisect_left(self._starts, error.line) - 1, 0)
-            line = error.line - self._starts[i]
+            i = max(bisect.bisect_left(self.starts, error.line) - 1, 0)
+            line = error.line - self.starts[i]
             raise InputError(error.rule, shown_path(self.paths[i]), line) from None
 
 

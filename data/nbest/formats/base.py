@@ -1,11 +1,13 @@
 """The interface of file formats for N-best lists, and the source that they read."""
 
+import bisect
 import contextlib
 import copy
 import functools
 import itertools
 import re
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, TextIO
@@ -27,6 +29,7 @@ class Source:
     Attributes:
         lines: the lines of the file; none for a folder. For detection, only the first ones, unless
             the file may be one JSON document on several lines.
+        starts: of several files, how many lines come before each.
         score_file: a file, or several, with the scores, for formats with separate score files.
         beam_size: hypotheses per list, for formats that do not separate lists.
         fields: the names of the fields of texts and scores, for formats of JSON.
@@ -35,6 +38,7 @@ class Source:
     """
 
     lines: Sequence[str]
+    starts: Sequence[int] = (0,)
     score_file: Path | str | Sequence[str] | None = None
     beam_size: int | None = None
     fields: NamedFields = ANY_FIELDS
@@ -85,6 +89,23 @@ class Source:
     def text(self) -> str:
         """The whole file."""
         return "\n".join(self.lines)
+
+    def file_of(self, line: int) -> int:
+        """Which of several files has a line, from 0."""
+        return bisect.bisect_left(self.starts, line) - 1
+
+    def check_whole_beams(self, lines: Iterable[int]) -> None:
+        """Checks that each file has `beam_size` of these lines, given by number, for every list.
+
+        Raises InputError if a list would begin in one file and end in the next, or not end.
+        """
+        in_file = Counter(map(self.file_of, lines))
+        for number, rows in in_file.items():
+            if rows % self.beam_size:
+                rule = f"expected a multiple of the beam size {self.beam_size}, got {rows} rows"
+                raise InputError(
+                    rule, line=self.starts[number] + 1 if len(self.starts) > 1 else None
+                )
 
     def line_of(self, pattern: str, index: int = 0) -> Callable[[], int | None]:
         """A function that finds the line of match `index` of a pattern, or None without a match."""

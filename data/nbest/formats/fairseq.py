@@ -50,16 +50,16 @@ class FairseqFormat(Format):
 
     def read(self, source, collector):
         has_h_lines = any(line.startswith("H-") for _, line in source.rows)
-        sentences: dict[str, dict[str, Any]] = {}
+        sentences: dict[tuple[int, str], dict[str, Any]] = {}  # by file and id
         for number, line in source.rows:
             if re.match("[STHDP]-", line):
                 with located(line=number):
                     kind, utterance_id, value = _parse(line)
                     new = {"line": number, "hypotheses": []}
-                    sentence = sentences.setdefault(utterance_id, new)
+                    sentence = sentences.setdefault((source.file_of(number), utterance_id), new)
                     _add(sentence, kind, value, "H" if has_h_lines else "D")
         kinds = None
-        for utterance_id, sentence in sentences.items():
+        for (_, utterance_id), sentence in sentences.items():
             with located(f"list {shown(utterance_id)}", sentence.pop("line")):
                 hypotheses = sentence.pop("hypotheses")
                 if not hypotheses:

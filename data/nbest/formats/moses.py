@@ -46,7 +46,9 @@ class MosesFormat(Format):
         texts = [line.split("|||")[1] for _, line in source.rows if line.count("|||") >= 2]
         words = [word for text in texts for word in _SEGMENT.sub("", text).split()]
         has_factors = bool(words) and all(_without_factors(word) != word for word in words)
-        collect_groups(source.rows, lambda line: self._parse(line, not has_factors), collector)
+        collect_groups(
+            source, source.rows, lambda line: self._parse(line, not has_factors), collector
+        )
 
     def _parse(self, line, only_unknown):
         fields = [field.strip() for field in line.split("|||")]

@@ -72,7 +72,9 @@ class NamedRowsFormat(Format):
             fields = [{k: v for k, v in row["fields"].items() if k not in keys} for row in rows]
             return ranked(hypotheses, fields)
 
-        collect_groups(self.rows(source), parse, collector, reference_of, order)
+        collect_groups(
+            source, self.rows(source), parse, collector, reference_of=reference_of, order=order
+        )
         self._check_text(collector)
 
     def _check_text(self, collector):

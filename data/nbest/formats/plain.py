@@ -43,8 +43,7 @@ class PlainFormat(Format):
         size, number = source.beam_size, len(source.lines)
         if size is None:
             raise InputError("plain lines do not separate lists: give the beam size")
-        if number % size:
-            raise InputError(f"expected a multiple of the beam size {size}, got {number} rows")
+        source.check_whole_beams(range(1, number + 1))
         for start in range(0, number, size):
             texts = [_START.sub("", line).rstrip() for line in source.lines[start : start + size]]
             collector.add(start // size, [Hypothesis(text, None) for text in texts])

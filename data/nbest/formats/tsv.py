@@ -45,9 +45,8 @@ class TsvFormat(CsvFormat):
         if columns == 2 and beam_size is None:
             raise InputError("text<TAB>score does not separate lists: give the beam size")
         rows = [(line, row.split("\t")) for line, row in source.rows]
-        if columns == 2 and len(rows) % beam_size:
-            rule = f"expected a multiple of the beam size {beam_size}, got {len(rows)} rows"
-            raise InputError(rule)
+        if columns == 2:
+            source.check_whole_beams(line for line, _ in source.rows)
         _check_texts([fields for _, fields in rows])
         for index, (line, fields) in enumerate(rows):
             if len(fields) != columns:

@@ -228,6 +228,10 @@ def test_several_files_are_one_set_of_lists(tmp_path, name):
         (["id,text\nu,a\n", "id,text\nu,a\nv\n"], "1:3: expected 2 columns, got 1"),
         (['{"u": {"hyp_1": {"text": "a"}}}'] * 2, "duplicate id 'u'"),
         (['{"id": "u", "hyps": ["a"]}'] * 2, "1:1: list 'u': duplicate id"),
+        (["0 ||| a ||| -1\n", "0 ||| b ||| -2\n"], "1:1: list '0': duplicate id '0': the rows"),
+        (['{"id": "u", "text": "a"}\n{"id": "u", "text": "b"}'] * 2, "1:1: list 'u': duplicate id"),
+        (["id,text\nu,a\nu,b\n", "id,text\nu,c\n"], "1:2: list 'u': duplicate id"),
+        (["S-0\tx\nH-0\t-1\ta\nP-0\t-1\n", "S-0\tx\nH-0\t-1\tb\nP-0\t-1\n"], "1:1: list '0': dup"),
         (['{"alternatives": [{"transcript": "a"}]}', "[3]"], "1:1: expected a record as an object"),
     ],
 )  # fmt: skip
@@ -237,6 +241,14 @@ def test_an_error_in_a_second_file_names_it(tmp_path, texts, rule):
         Path(path).write_text(text)
     with pytest.raises(InputError, match=re.escape(rule)):
         read_nbest(paths)
+
+
+@pytest.mark.parametrize("rows", ["{}", "{}\t-1"], ids=["plain", "tsv"])
+def test_a_list_of_the_beam_size_is_in_one_file(tmp_path, rows):
+    for name, texts in (("a", "abc"), ("b", "d")):
+        (tmp_path / name).write_text("".join(rows.format(text) + "\n" for text in texts))
+    with pytest.raises(InputError, match="/a:1: expected a multiple of the beam size 2, got 3"):
+        read_nbest([tmp_path / "a", tmp_path / "b"], beam_size=2)
 
 
 def test_several_files_are_no_folders_and_not_the_same(tmp_path):
