@@ -64,9 +64,10 @@ def iter_lists(
         source = Source(head, joined.starts, stem=stem, **options)
         chosen = choose_format(format, source)
         with joined.naming_files(), _read_as(chosen, format):
-            if len(joined.paths) > 1 and chosen.reads_folders and not chosen.is_streamed:
+            is_streamed = chosen.is_streamed(source)
+            if len(joined.paths) > 1 and chosen.reads_folders and not is_streamed:
                 yield from _read_files(map(Path, joined.paths), chosen, options, collector)
-            elif chosen.is_streamed:
+            elif is_streamed:
                 for number, line in enumerate(itertools.chain(head, lines), 1):
                     if line.strip(" "):
                         chosen.read_row(number, line, collector)

@@ -131,8 +131,6 @@ class Format:
         is_folder: whether the lists are a folder of files. Such a format reads `Source.folder`, and
             implements `write_folder` instead of `write`. A format is only compared with sources of
             its kind, but `missing` is asked about files, too.
-        is_streamed: whether every row is a list. Such a format implements `read_row`, and large
-            files are read row by row.
         reads_folders: whether a folder of files in this format is read as one. The ids of such
             lists come from `Source.stem`, unless the files have ids.
         score_kind: what the scores in the file are, one of `tta.choices.SCORE_KINDS`. The format
@@ -146,7 +144,6 @@ class Format:
     takes: ClassVar[tuple[str, ...]] = ()
     has_long_lines: ClassVar[bool] = False
     is_folder: ClassVar[bool] = False
-    is_streamed: ClassVar[bool] = False
     reads_folders: ClassVar[bool] = False
     score_kind: ClassVar[str] = "log_probability"
     has_known_scores: ClassVar[bool] = False
@@ -181,10 +178,16 @@ class Format:
         """
         return None
 
+    def is_streamed(self, source: Source) -> bool:
+        """Whether every row of a file that starts with `source.head` is a list.
+
+        Such a format implements `read_row`, and large files are read row by row.
+        """
+        return False
+
     def read(self, source: Source, collector: ListCollector) -> None:
         """Adds every list of a `Source` to a `ListCollector`."""
-        for number, row in source.rows:
-            self.read_row(number, row, collector)
+        raise NotImplementedError
 
     def read_row(self, number: int, row: str, collector: ListCollector) -> None:
         """Adds the list in line `number` to a `ListCollector`."""

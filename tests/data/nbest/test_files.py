@@ -55,6 +55,11 @@ FILES = [
     ("jsonl", '{"hyps": ["the cat", "the hat"]}\n{"hyps": [""]}',
      [nbest("0", ("the cat", None), ("the hat", None)), nbest("1", ("", None))],
      "plain strings, ids by index"),
+    ("jsonl", '[{"id": "a-b", "nbest": [{"text": "the cat", "score": -1.5},'
+     '{"text": "the hat", "score": -2}], "ref": "a cat"},\n'
+     '{"id": "c", "nbest": [{"text": "", "score": -3}], "ref": ""}]', WITH_REFERENCES, "an array"),
+    ("jsonl", '{\n"id": "a-b",\n"hyps": ["the cat", "the hat"]\n}\n{\n"id": "c",\n"hyps": [""]\n}',
+     UNSCORED, "objects on several lines"),
     ("moses", "a-b ||| the cat ||| lm= -3.2 tm= -1.2 -0.3 ||| -1.5\n"
      "a-b ||| the hat ||| lm= -9 ||| -2 ||| 0=0 1=1\n" "c|||||||||-3\n",
      [nbest("a-b", ("the cat", -1.5, {"lm": -3.2, "tm_1": -1.2, "tm_2": -0.3}),

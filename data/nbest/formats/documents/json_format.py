@@ -34,6 +34,7 @@ from tta.data.text.json_text import (
     dump_json,
     dump_records,
     expect,
+    is_document,
     iter_records,
     load_json,
     quoted,
@@ -115,7 +116,6 @@ class JsonFormat(Format):
         is_cost = tool.layouts[0].sign < 0
         vars(self).update(
             layout=tool.shown or f"JSON records with arrays {tool.arrays}",
-            is_streamed=tool.file == "lines",
             reads_folders=tool.file == "lines" or tool.anywhere,
             score_kind="cost" if is_cost else "log_probability",
             # The scores of NeMo and Vosk have any sign.
@@ -146,11 +146,14 @@ class JsonFormat(Format):
         source = self._list_source(nbest)
         return source.record if source is not None and self.name == "jsonl" else None
 
+    def is_streamed(self, source):
+        return self.tool.file == "lines" and is_document(source.head[0])
+
     def read(self, source, collector):
         tool = self.tool
         if tool.anywhere:
             self._read_results(source, collector)
-        elif tool.file == "lines":
+        elif self.is_streamed(source):
             for index, (number, row) in enumerate(source.rows):
                 name = source.stem if len(source.rows) == 1 else f"{source.stem}-{index}"
                 self._read_line(number, row, name, collector)

@@ -162,8 +162,13 @@ def _is_dict(source):
 
 
 def _is_jsonl(source):
-    pattern = rf'\s*\{{.*?({_ARRAY_OF_LISTS}|"{_GENERATED}")'
-    return bool(re.match(pattern, source.head[0]) and not source.layouts)
+    if source.layouts:
+        return False
+    if re.match(rf'\s*\{{.*?({_ARRAY_OF_LISTS}|"{_GENERATED}")', source.head[0]):
+        return True
+    return bool(source.values) and all(
+        isinstance(value, dict) and _has_array_of_lists(value) for value in source.values
+    )
 
 
 def _is_hyporadise(source):
@@ -183,8 +188,6 @@ def _is_hyporadise(source):
 def _lacks_hypotheses(source):
     if not re.match(r"\s*[{\[]", source.start):
         return None
-    if re.search(_ARRAY_OF_LISTS, source.start):
-        return "each list as one object on its own line"
     one_object_per_line = len(source.head) > 1 and source.head[0].rstrip().endswith("}")
     has_id = any(isinstance(v, dict) and named(v, IDS) is not None for v in source.values[:1])
     return 'the key "hypotheses"' if one_object_per_line or has_id else None
@@ -218,7 +221,7 @@ TOOLS = {
             for array in LISTS
         ),
         {"id": None, "hypotheses": [{"score": None, "text": ""}]},
-        'one list per line: {"id", "hypotheses": [{"text", "score"}, ...], "reference"}',
+        'lists as {"id", "hypotheses": [{"text", "score"}, ...], "reference"}, one per line',
         file="lines",
         matches=_is_jsonl,
         missing=_lacks_hypotheses,
