@@ -291,4 +291,4 @@ def _appearance(source):
             return f"a table of {counts.pop() + 1} columns, separated by {name}"
     if all(re.match(r"[^\s0-9]*[0-9]\S*\s+\S", row) for row in source.head):
         return "an id and words on each line"
-    return "plain text, one sentence per line"
+    return "plain text, one sentence per line (--beam_size=N reads N lines as a list)"

@@ -14,9 +14,13 @@ _MARKS = {  # The mark of UTF-32 begins with that of UTF-16.
 }
 _UTF8_MARKS = re.compile(b"\\A(?:%b)+" % codecs.BOM_UTF8)
 _BINARY = "binary"
+_NO_TEXT = "expected text, got binary data"
+CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1f]")  # no text has these bytes
 _HEAD_BYTES = 4096
 # UTF-16 without a mark: the smallest share of bytes that are 0, from blanks and line ends.
 _ZEROS = 1 / 32
+# The share in Latin UTF-16 is a half. Fewer zeros in what is text without them are stray bytes.
+_LATIN_ZEROS = 1 / 4
 
 
 def check_first_line(raw: bytes, path: Path | str) -> bytes:
@@ -32,7 +36,7 @@ def check_first_line(raw: bytes, path: Path | str) -> bytes:
     """
     encoding = _wide_encoding(raw[:_HEAD_BYTES])
     if encoding == _BINARY:
-        raise InputError("expected text, got binary data", path)
+        raise InputError(_NO_TEXT, path)
     if encoding is not None:
         name = encoding.removesuffix(" without a byte order mark")
         how = f"iconv -f {name} -t UTF-8 converts it"
@@ -53,9 +57,12 @@ def check_line(
         may_have_return: whether one carriage return may be a part of the text.
 
     Raises:
-        InputError: a carriage return alone ends lines.
+        InputError: a carriage return alone ends lines, or there are carriage returns in what is no
+            text.
     """
     if b"\r" in raw and raw.rstrip(b"\r\n").count(b"\r") > may_have_return:
+        if CONTROLS.search(raw):
+            raise InputError(_NO_TEXT, path, number)
         rule = "lines end in a carriage return alone, as on old Macs: tr '\\r' '\\n' converts them"
         raise InputError(rule, path, number)
     return _UTF8_MARKS.sub(b"", raw) if raw.startswith(codecs.BOM_UTF8) else raw
@@ -68,6 +75,8 @@ def _wide_encoding(head):
     is_text = any(head)  # not the zeros of a hole
     if marked or not is_text or sum(zeros) < _ZEROS * len(head) or not any(zeros):
         return marked
+    if sum(zeros) < _LATIN_ZEROS * len(head) and _is_utf8(head.replace(b"\0", b"")):
+        return _BINARY
     if all(zeros):
         name = "UTF-32LE" if head[:1] != b"\0" else "UTF-32BE"
     else:
@@ -78,3 +87,12 @@ def _wide_encoding(head):
         return _BINARY
     has_controls = any(c < " " and c not in "\t\n\r" for c in text)
     return _BINARY if has_controls else f"{name} without a byte order mark"
+
+
+def _is_utf8(head):
+    """Whether bytes are UTF-8 without controls; the last character may be cut."""
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head)
+    except UnicodeDecodeError:
+        return False
+    return not CONTROLS.search(head)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from tta.data.text.encodings import check_first_line, check_line
+from tta.data.text.encodings import CONTROLS, check_first_line, check_line
 from tta.data.text.files import (
     STANDARD_STREAM,
     PipeReader,
@@ -89,6 +89,8 @@ def _decoded(stream, shown, max_bytes, strip, may_be_empty):
                 yield line
     except UnicodeDecodeError as error:
         rule = f"expected UTF-8, got byte 0x{error.object[error.start]:02x}"
+        if not CONTROLS.search(error.object):
+            rule += "; of Windows, iconv -f CP1252 -t UTF-8 converts it"
         raise InputError(rule, shown, number) from None
     if number == 0 and not may_be_empty:
         raise InputError("the file is empty", shown)
@@ -177,9 +179,12 @@ class JoinedLines:
         except InputError as error:
             if error.path is not None or error.line is None or len(self.paths) == 1:
                 raise
-            i = max(bisect.bisect_left(self.starts, error.line) - 1, 0)
-            line = error.line - self.starts[i]
-            raise InputError(error.rule, shown_path(self.paths[i]), line) from None
+            raise InputError(error.rule, *self.place(error.line)) from None
+
+    def place(self, line: int) -> tuple[Path | str, int]:
+        """The file that has a line of all, and the number of the line there."""
+        i = max(bisect.bisect_left(self.starts, line) - 1, 0)
+        return shown_path(self.paths[i]), line - self.starts[i]
 
 
 def _files_of(path: Path | str) -> Sequence[Path | str]:

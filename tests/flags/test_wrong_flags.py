@@ -92,7 +92,8 @@ WRONG = {
         ("--model=none --model=small", "--model=none does not go with another --model"),
         ("--model=none --lm_weight=.5", "lm_weight needs a model, and there is none: got '0.5'"),
         ("--lm_wait=1", "lm_wait"),
-        ("lists.json", "unexpected argument 'lists.json'"),
+        ("lists.json", "unexpected argument 'lists.json': every option is a --flag=value (--help"),
+        ("setup.py", "every option is a --flag=value; a glob is quoted, as --flag='*.txt'"),
         ("--pll_variant=masked", "--pll_variant=masked: value should be one of"),
     ],
     "tta-score": [

@@ -61,6 +61,8 @@ def parse_flags(
         for word in _parse_run(values, [argv[0], *undefok, *run], source, instead_of):
             if positional is None:
                 rule = f"unexpected argument {word!r}: every option is a --flag=value"
+                if os.path.exists(word):
+                    rule += "; a glob is quoted, as --flag='*.txt'"
                 raise InputError(rule, source.path)
             values[positional].parse(word)
         for flag in all_flags:

@@ -3,6 +3,7 @@
 import itertools
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tta.data.nbest.formats.base import Format
@@ -20,6 +21,14 @@ _DATA = re.compile(
     re.I,
 )
 _NAME_IT = "--format=kaldi reads it as lists"
+
+
+@dataclass(frozen=True)
+class _Cost:
+    """A cost, and the file and the line that it is in; they make no difference."""
+
+    value: float
+    place: tuple[Path | str, int] = field(compare=False)
 
 
 class KaldiFormat(Format):
@@ -79,6 +88,7 @@ class KaldiFormat(Format):
         files = each_path(source.score_file or ())
         costs = [(file, self._read_costs(file)) for file in files]
         _check_different(costs)
+        no_cost = "has no cost in {}" + ("; the files of jobs are one glob" if files[1:] else "")
         names = names_of_parts([str(file) for file in files])
         utterances = {}
         for line_number, line in source.rows:
@@ -92,18 +102,18 @@ class KaldiFormat(Format):
                 parts = {}
                 for name, (file, found) in zip(names, costs, strict=True):
                     if (utterance_id, number) not in found:
-                        raise InputError(f"{shown(key)} has no cost in {file}")
+                        raise InputError(f"{shown(key)} {no_cost.format(file)}")
                     cost = found.pop((utterance_id, number))
-                    parts[name] = 0.0 - cost  # not -0.0 for a cost of 0
+                    parts[name] = 0.0 - cost.value  # not -0.0 for a cost of 0
                 hypotheses[number] = Hypothesis(
                     text[0].rstrip() if text else "",
                     sum(parts.values()) if parts else None,
                     features=parts if len(parts) > 1 else {},
                 )
-        for file, found in costs:
-            for utterance_id, number in found:
-                key = f"{utterance_id}-{number}"
-                raise InputError(f"{shown(key)} has a cost but no hypothesis", file)
+        for _, found in costs:
+            for (utterance_id, number), cost in found.items():
+                rule = f"{shown(f'{utterance_id}-{number}')} has a cost but no hypothesis"
+                raise InputError(rule, *cost.place)
         for utterance_id, hypotheses in utterances.items():
             collector.add(utterance_id, [hypotheses[n] for n in sorted(hypotheses)])
 
@@ -119,7 +129,7 @@ class KaldiFormat(Format):
                 key = self._split(key)
                 if key in costs:
                     raise InputError(f"duplicate hypothesis number {key[1]} of {shown(key[0])}")
-                costs[key] = parse_score(values[0])
+                costs[key] = _Cost(parse_score(values[0]), lines.place(line_number))
         return costs
 
     def _split(self, key):
@@ -164,6 +174,7 @@ def names_of_parts(paths: Sequence[str]) -> list[str]:
 def _check_different(costs):
     """Raises InputError if two of [(file, its costs)] are the same file, or a copy of it."""
     for (first, costs_of_first), (file, costs_of_file) in itertools.combinations(costs, 2):
-        are_constant = len(set(costs_of_file.values())) == 1  # two such files say nothing
+        # Two files of one cost for all say nothing.
+        are_constant = len({cost.value for cost in costs_of_file.values()}) == 1
         if costs_of_first == costs_of_file and (first == file or not are_constant):
             raise InputError(f"the same costs as in {first}: they would count twice", file)

@@ -185,7 +185,7 @@ BAD_FILES = [
      "two references"),
 ]  # fmt: skip
 
-_TEXT = "plain text, one sentence per line"
+_TEXT = "plain text, one sentence per line (--beam_size=N reads N lines as a list)"
 _ARRAY = "a JSON array"
 
 # File, what it looks like, the nearest format, what is missing. Nobody must read all formats to
@@ -269,7 +269,7 @@ def test_a_format_that_was_named_is_not_said_again(write):
     ("costs", "message", "why"),
     [
         ("a-1 1\n", "input:2: 'a-2' has no cost in .*costs", "an id without a cost"),
-        ("a-1 1\na-2 2\nb-1 1\n", "costs: 'b-1' has a cost but no hypothesis", "a cost too many"),
+        ("a-1 1\na-2 2\nb-1 1\n", "costs:3: 'b-1' has a cost but no hypothesis", "a cost too many"),
         ("a-1 1\n\na-1 2\n", "costs:3: duplicate hypothesis number 1 of 'a'", "a cost twice"),
         ("a-1 1 2\n", "costs:1: expected utt-N cost, got 'a-1 1 2'", "two costs"),
         ("a-1\n", "costs:1: expected utt-N cost, got 'a-1'", "no cost"),

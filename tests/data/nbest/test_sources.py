@@ -93,7 +93,7 @@ def test_score_files_are_named_by_what_their_names_do_not_share(paths, names):
     ("lm", "rule"),
     [
         ("u1-1 1\n", "'u1-2' has no cost in .*lm"),
-        ("u1-1 1\nu1-2 4\nu1-3 2\n", "lm: 'u1-3' has a cost but no hypothesis"),
+        ("u1-1 1\nu1-2 4\nu1-3 2\n", "lm:3: 'u1-3' has a cost but no hypothesis"),
         (COSTS["am"], "lm: the same costs as in .*am: they would count twice"),
     ],
 )
@@ -185,6 +185,8 @@ def test_a_glob_names_the_files_of_several_jobs(tmp_path):
         ({"2/ac": "u2-1 2\nu2-2 x y\n"}, "2/ac:2: expected utt-N cost"),
         ({"1/text": "u1-1 a\nu1-x b\n"}, "1/text:2: "),
         ({"2/ref": "u1 a\n"}, "ref"),
+        ({"2/ac": "u2-1 2\n"}, "2/text:2: 'u2-2' has no cost in "),
+        ({"2/ac": "u2-1 2\nu2-2 4\nu3-1 5\n"}, "2/ac:3: 'u3-1' has a cost but no hypothesis"),
     ],
 )
 def test_an_error_in_a_file_of_a_glob_names_it_and_its_line(tmp_path, changed, rule):

@@ -77,7 +77,10 @@ CUT_GZIP = gzip.compress(b"a\n" * 999, mtime=0)[:-9]
     ("data", "message", "why"),
     [
         (b"", "a.txt: the file is empty", "empty"),
-        (b"good\nbad \xff\n", "a.txt:2: expected UTF-8, got byte 0xff", "not UTF-8"),
+        (b"good\nbad \xff\n", "a.txt:2: expected UTF-8, got byte 0xff; of Windows", "not UTF-8"),
+        (b"a\nb\x01\xff\n", "a.txt:2: expected UTF-8, got byte 0xff$", "no text"),
+        (b"\x02a\rb\rc\n", "a.txt: expected text, got binary data", "returns among controls"),
+        (b"a stray\0 zero\n", "a.txt: expected text, got binary data", "a zero byte"),
         (b"\xc3\n", "a.txt:1: expected UTF-8, got byte 0xc3", "character cut short"),
         (CUT_GZIP, "a.txt: broken or truncated archive", "cut gzip"),
         (lzma.compress(b"a\n" * 999)[:-9], "a.txt: broken or truncated archive", "cut xz"),

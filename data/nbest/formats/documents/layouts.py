@@ -344,7 +344,12 @@ def text_key(row: Row, kind: RowKind) -> str:
     """The key of the text of a hypothesis whose keys have any names; `kind` is its `kind_of`."""
     key = _text_key(kind)
     if key is None:
-        raise InputError(f'a hypothesis has no "text": {shown(row)}')
+        rule = f'a hypothesis has no "text": {shown(row)}'
+        for name, parts in row.items():
+            parts = parts if isinstance(parts, list) else []
+            if any(isinstance(part, dict) and "text" in part for part in parts):
+                rule += f"; --text_field={name}[].text joins those of its {name}"
+        raise InputError(rule)
     if key != "text" and isinstance(row.get("text"), str) and row["text"] != row[key]:
         rule = f'"text" may be the hypothesis, or the reference of "{key}": keep one of them'
         raise InputError(rule)
