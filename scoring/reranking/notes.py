@@ -96,7 +96,7 @@ def pick_notes(scored: ScoredProblem, chosen: ChosenWeights) -> Iterator[Note]:
             )
             yield Note(NoteKind.PICKS, text, is_warning=False)
     text = (
-        f"of {len(picks):,} picks, {num_changed(FIRST_PASS):,} differ from those of the first pass"
+        f"{num_changed(FIRST_PASS):,} of {len(picks):,} picks differ from those of the first pass"
     )
     if scored.models:
         without_model = num_changed(chosen.choice.without_model)

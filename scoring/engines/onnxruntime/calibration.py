@@ -229,7 +229,7 @@ def calibrate_trained(directory: Path, batches: Iterable[Mapping[str, Any]]) -> 
     rows = (row[is_real].astype(np.int32) for row, is_real in pairs if is_real.any())
     calibration = write_light(directory, list(islice(rows, NUM_SENTENCES)))
     for note in calibration.notes:
-        print(f"note: {calibration.path}: {note}", file=sys.stderr)
+        print(f"note: {calibration.path.name}: {note}", file=sys.stderr)
 
 
 def _ranges(engine, of_text, of_probes) -> dict[tuple[str, ...], np.ndarray]:

@@ -355,13 +355,13 @@ def test_the_difference_to_no_model_and_the_picks_are_printed(tmp_path, loaded):
     weights = report.test.row("reranked").weights
     assert variants == [("reranked", f"without {name}") for name in weights.features]
     assert "\nreranked - no model: " in str(report)
-    (note,) = [note for note in report.notes if note.startswith("of 3 picks, ")]
+    (note,) = [note for note in report.notes if " of 3 picks differ " in note]
     assert note.endswith("from those without a model")
     assert "\nthe largest change of " in str(report)
     (note,) = [
         note for note in rerank_files(RerankConfig(nbest_file=test), []).notes if "picks" in note
     ]
-    assert re.fullmatch("of 3 picks, [0-3] differ from those of the first pass", note)
+    assert re.fullmatch("[0-3] of 3 picks differ from those of the first pass", note)
 
 
 @pytest.mark.parametrize(("count", "noted"), [(1, True), (29, True), (30, False)])
