@@ -1,9 +1,9 @@
 """Generates the N-best lists of this folder by recognizing synthetic speech with noise.
 
-It needs NumPy, the speech synthesizer espeak-ng and the recognizer pocketsphinx, whose wheel
-contains an English model. tta-lm itself needs neither espeak-ng nor pocketsphinx:
+It needs NumPy, the speech synthesizer flite and the recognizer pocketsphinx, whose wheel contains
+an English model. tta-lm itself needs neither flite nor pocketsphinx:
 
-    apt-get install espeak-ng
+    apt-get install flite
     python -m venv venv && venv/bin/pip install pocketsphinx==5.1.1 numpy
     venv/bin/python examples/make_nbest.py --split=dev  --output=examples/asr.dev.json
     venv/bin/python examples/make_nbest.py --split=test --output=examples/asr.test.json
@@ -31,8 +31,8 @@ import pocketsphinx
 SAMPLE_RATE = 16000  # Hz, what the acoustic model was trained on
 SENSCR_SHIFT = 10  # pocketsphinx keeps its scores divided by 2 ** 10 (src/hmm.h)
 MAX_PATHS = 5000  # lattice paths to search for distinct texts
-VOICES = ["en-us+klatt", "en-us+klatt2", "en-us+klatt3", "en-us+klatt4", "en-us+klatt6"]
-SPEEDS = [140, 150, 160, 170, 180, 190]  # words per minute
+VOICES = ["rms", "slt", "awb"]
+STRETCHES = [0.8, 0.9, 1.0, 1.1]  # factors on the durations of sounds
 
 
 def read_sentences(path, split):
@@ -43,20 +43,18 @@ def read_sentences(path, split):
             yield utterance_id, sentence
 
 
-def speak(sentence, voice, speed):
-    """Returns espeak-ng's speech as float samples at SAMPLE_RATE, padded with 0.2 s of silence."""
+def speak(sentence, voice, stretch):
+    """Returns flite's speech as float samples at SAMPLE_RATE, padded with 0.2 s of silence."""
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/speech.wav"
-        command = ["espeak-ng", "-v", voice, "-s", str(speed), "-w", path, sentence]
+        duration = f"duration_stretch={stretch}"
+        command = ["flite", "-voice", voice, "--setf", duration, "-t", sentence, "-o", path]
         subprocess.run(command, check=True)
         with wave.open(path) as audio:
-            rate = audio.getframerate()
+            if audio.getframerate() != SAMPLE_RATE:
+                raise ValueError(f"voice {voice}: {audio.getframerate()} Hz, not {SAMPLE_RATE}")
             samples = np.frombuffer(audio.readframes(audio.getnframes()), np.int16)
-    # Resample by cutting the spectrum at the new Nyquist frequency.
-    length = len(samples) * SAMPLE_RATE // rate
-    spectrum = np.fft.rfft(samples)[: length // 2 + 1]
-    samples = np.fft.irfft(spectrum, length) * length / len(samples)
-    return np.pad(samples, SAMPLE_RATE // 5)
+    return np.pad(samples.astype(float), SAMPLE_RATE // 5)
 
 
 def add_noise(samples, snr_db, rng):
@@ -101,7 +99,7 @@ def main():
     parser.add_argument("--sentences", default=sentences, help="file with lines id<TAB>sentence")
     parser.add_argument("--split", default="dev", help="start of the ids to use: dev or test")
     parser.add_argument("--output", required=True, help="JSON file to write")
-    parser.add_argument("--max_hypotheses", type=int, default=40, help="hypotheses in a list")
+    parser.add_argument("--max_hypotheses", type=int, default=25, help="hypotheses in a list")
     parser.add_argument("--lm_weight", type=float, default=6.5, help="weight of the n-gram model")
     parser.add_argument("--snr_db", type=float, default=30, help="signal-to-noise ratio in dB")
     parser.add_argument("--seed", type=int, default=1, help="seed of the noise")
@@ -110,16 +108,16 @@ def main():
     lists = {}
     for number, (utterance_id, sentence) in enumerate(read_sentences(args.sentences, args.split)):
         voice = VOICES[number % len(VOICES)]
-        speed = SPEEDS[number % len(SPEEDS)]
+        stretch = STRETCHES[number % len(STRETCHES)]
         rng = np.random.default_rng([args.seed, number])
-        samples = add_noise(speak(sentence, voice, speed), args.snr_db, rng)
+        samples = add_noise(speak(sentence, voice, stretch), args.snr_db, rng)
         hypotheses = recognize(samples, args.lm_weight, args.max_hypotheses)
         lists[utterance_id] = {
             f"hyp_{rank}": {"score": round(score, 3), "text": text}
             for rank, (text, score) in enumerate(hypotheses, start=1)
         }
         lists[utterance_id]["ref"] = sentence
-        print(f"{utterance_id} {voice} {speed}: {len(hypotheses)}", file=sys.stderr)
+        print(f"{utterance_id} {voice} {stretch}: {len(hypotheses)}", file=sys.stderr)
     text = json.dumps(lists, indent=0)
     Path(args.output).write_text(text + "\n", encoding="utf-8")
 

@@ -144,7 +144,7 @@ def test_the_training_blocks_go_from_text_to_reranked_lists_and_do_the_same_in_p
     assert (clone / "runs/try/model/model.weights.h5").exists()
     assert "held-out nll" in ended[0].stderr
     tables = ended[1].stdout.split("examples/asr.test.json:")
-    assert "examples/asr.dev.json: 60 lists" in tables[0]
+    assert "examples/asr.dev.json: 112 lists" in tables[0]
     assert re.search(r"^reranked +\d", tables[1], re.MULTILINE)
     code = blocks(TUTORIALS["own_model"], "python")[0]
     assert "num_train_steps=20," in code
