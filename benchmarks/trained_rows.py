@@ -5,37 +5,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from absl import app
 
 from benchmarks import ROOT
-
-
-@dataclass(frozen=True)
-class Row:
-    """A model that is trained.
-
-    Attributes:
-        name: of the row.
-        config: a file of configs/.
-        objective: of the training.
-        changes: keys of the config.
-        start: flags in place of the benchmark's start: the models it starts from, for example.
-    """
-
-    name: str
-    config: str
-    objective: str
-    changes: dict = field(default_factory=dict)
-    start: dict = field(default_factory=dict)
-
-    def write_config(self, path: Path) -> None:
-        """Writes the model's config."""
-        values = json.loads((ROOT / "configs" / f"{self.config}.json").read_text(encoding="utf-8"))
-        path.write_text(json.dumps(values | self.changes), encoding="utf-8")
 
 
 def chosen(rows: Iterable[Any], names: str | None) -> list[Any]:

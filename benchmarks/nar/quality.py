@@ -17,14 +17,14 @@ latent vector; benchmarks/glue.py compares it with the halves of the autoencoder
 
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from absl import app, flags
 
-from benchmarks import evaluation_data
-from benchmarks.trained_rows import Row, chosen, is_trained, kept, pretrain, slug
+from benchmarks import ROOT, evaluation_data
+from benchmarks.trained_rows import chosen, is_trained, kept, pretrain, slug
 from tta.choices import PRECISIONS
 from tta.modeling.training.run_record import RUN_FILE
 
@@ -33,14 +33,27 @@ STS = evaluation_data.FOLDER / "sts" / "stsb-en-dev.csv"
 
 
 @dataclass(frozen=True)
-class MeasuredRow(Row):
+class Row:
     """A model that is trained, and how it is measured.
 
     Attributes:
+        name: of the row.
+        config: a file of configs/.
+        objective: of the training.
+        changes: keys of the config.
         more_passes: further numbers of the decoder's passes to measure, besides one.
     """
 
+    name: str
+    config: str
+    objective: str
+    changes: dict[str, Any] = field(default_factory=dict)
     more_passes: tuple[int, ...] = ()
+
+    def write_config(self, path: Path) -> None:
+        """Writes the model's config."""
+        values = json.loads((ROOT / "configs" / f"{self.config}.json").read_text(encoding="utf-8"))
+        path.write_text(json.dumps(values | self.changes), encoding="utf-8")
 
     def results(self, work: Path) -> dict[str, tuple[int, Path]]:
         """{name of the line: (passes, file of the result)}."""
@@ -55,22 +68,22 @@ def _rows():
     words, blank = {"decoder_input": "ground_truth", "predicts_length": False}, {}
     for objective, name in (("ae", "AE"), ("vae", "VAE"), ("full_vae", "full-VAE")):
         config = "small-autoencoder" if objective == "ae" else "small-vae"
-        yield MeasuredRow(f"{name}, PAD", config, objective, blank)
-        yield MeasuredRow(f"{name}, GTW", config, objective, words)
+        yield Row(f"{name}, PAD", config, objective, blank)
+        yield Row(f"{name}, GTW", config, objective, words)
         if objective != "full_vae":
-            yield MeasuredRow(f"{name}, T-TA", config, objective, words | {"decoder_type": "tta"})
-    yield MeasuredRow("AE, AR", "small-autoencoder", "ae", words | {"decoder_type": "unilm"})
+            yield Row(f"{name}, T-TA", config, objective, words | {"decoder_type": "tta"})
+    yield Row("AE, AR", "small-autoencoder", "ae", words | {"decoder_type": "unilm"})
     # What was tried to raise the accuracy of "AE, PAD".
-    yield MeasuredRow("AE, PAD, latent 512", "small-autoencoder", "ae", {"latent_size": 512})
+    yield Row("AE, PAD, latent 512", "small-autoencoder", "ae", {"latent_size": 512})
     for count in (4, 8):
         changes = {"latent_size": 256 // count, "num_latents": count}
-        yield MeasuredRow(f"AE, PAD, {count} of {256 // count}", "small-autoencoder", "ae", changes)
-    yield MeasuredRow("AE, PAD, 4 of 256", "small-autoencoder", "ae", {"num_latents": 4})
+        yield Row(f"AE, PAD, {count} of {256 // count}", "small-autoencoder", "ae", changes)
+    yield Row("AE, PAD, 4 of 256", "small-autoencoder", "ae", {"num_latents": 4})
     masked = {"decoder_input": "masked"}
-    yield MeasuredRow("AE, masked", "small-autoencoder", "ae", masked, (4, 10))
+    yield Row("AE, masked", "small-autoencoder", "ae", masked, (4, 10))
     changes = masked | {"latent_size": 64, "num_latents": 4}
-    yield MeasuredRow("AE, masked, 4 of 64", "small-autoencoder", "ae", changes, (4, 10))
-    yield MeasuredRow("MLM", "small-bilm", "mlm")
+    yield Row("AE, masked, 4 of 64", "small-autoencoder", "ae", changes, (4, 10))
+    yield Row("MLM", "small-bilm", "mlm")
 
 
 ROWS = tuple(_rows())
@@ -93,28 +106,25 @@ def trained(row, work):
     """The folder of a trained model; trains it if it has not finished."""
     folder = work / slug(row.name)
     if not is_trained(folder):
-        train(
-            row,
-            folder,
-            num_warmup_steps=min(500, FLAGS.num_train_steps // 10),
-            learning_rate=FLAGS.learning_rate,
-            optimizer="muon",
-            weights_dtype="float16",
-        )
+        train(row, folder)
     return folder
 
 
-def train(row: Row, folder: Path, **settings: Any) -> None:
-    """Trains a row from its start, or resumes its training; `training_of` says how long it took."""
+def train(row: Row, folder: Path) -> None:
+    """Trains a row, or resumes its training; `training_of` says how long it took."""
     is_new = not folder.exists()
     config = folder.with_name(f"{folder.name}.config.json")
     row.write_config(config)
-    settings |= {
+    settings = {
         "input_dir": Path(FLAGS.data_dir).resolve(),
         "config_file": config.resolve(),
-        **(row.start or {"init_checkpoint": FLAGS.init_checkpoint}),
+        "init_checkpoint": FLAGS.init_checkpoint,
         "objective": row.objective,
         "num_train_steps": FLAGS.num_train_steps,
+        "num_warmup_steps": min(500, FLAGS.num_train_steps // 10),
+        "learning_rate": FLAGS.learning_rate,
+        "optimizer": "muon",
+        "weights_dtype": "float16",
         "num_sampled_pieces": 3072,
         "mixed_precision": FLAGS.precision,
         "max_eval_batches": 20,
@@ -144,10 +154,15 @@ def _time_file(folder):
 def measured(model, passes):
     """{column: number} of an autoencoder that decodes in some passes; None where there is none."""
     from tta.papers.nar import report as names
+    from tta.papers.nar.reconstruct import reconstruct
+    from tta.papers.nar.reconstruct_config import ReconstructConfig
     from tta.scoring.similarity.config import StsConfig
     from tta.scoring.similarity.sts import compare_files
 
-    report = reconstruction(model, passes)
+    config = ReconstructConfig(
+        input_file=FLAGS.text_file, max_texts=FLAGS.max_texts, num_passes=passes
+    )
+    report = reconstruct(config, model)
     result = report.row(names.RECONSTRUCTION)
     controls = (names.ANOTHER, names.ZERO, names.FREQUENT)
     values = [result.hits.accuracy(), *(report.row(one).hits.accuracy() for one in controls)]
@@ -157,17 +172,6 @@ def measured(model, passes):
     pairs = StsConfig(sts_file=[str(STS)], representation=["latent"])
     values.append(compare_files(pairs, [model]).results[0].correlation.pearson)
     return dict(zip((*COLUMNS, *LATENT), map(_plain, values), strict=True))
-
-
-def reconstruction(model, passes=1):
-    """The report of tta reconstruct on --text_file."""
-    from tta.papers.nar.reconstruct import reconstruct
-    from tta.papers.nar.reconstruct_config import ReconstructConfig
-
-    config = ReconstructConfig(
-        input_file=FLAGS.text_file, max_texts=FLAGS.max_texts, num_passes=passes
-    )
-    return reconstruct(config, model)
 
 
 def _plain(value):

@@ -7,7 +7,7 @@ import pytest
 from absl import app
 
 from benchmarks.evaluation_data import sample
-from benchmarks.nar import quality, rates, speed
+from benchmarks.nar import quality
 from benchmarks.semfit import quality as semfit_quality
 from benchmarks.semfit.rows import ROWS as SEMFIT
 from benchmarks.trained_rows import ROOT, chosen
@@ -16,16 +16,10 @@ from tta.modeling.config.base import read_config
 pytestmark = pytest.mark.tensorflow
 
 
-@pytest.mark.parametrize("row", [*quality.ROWS, *rates.ROWS], ids=lambda row: row.name)
+@pytest.mark.parametrize("row", quality.ROWS, ids=lambda row: row.name)
 def test_a_row_of_autoencoders_has_a_config(row):
     config = read_config(ROOT / f"configs/{row.config}.json", vocab_size=100)
     assert config.replace(**row.changes).to_dict().items() >= row.changes.items()
-
-
-def test_speed_compares_decoders_of_one_size():
-    kinds = {kind: speed.config_of(kind) for kind in ("bilm", "unilm")}
-    assert {kind: config.decoder_type for kind, config in kinds.items()} == {k: k for k in kinds}
-    assert len({config.hidden_size for config in kinds.values()}) == 1
 
 
 @pytest.mark.parametrize("row", SEMFIT, ids=lambda row: row.name)

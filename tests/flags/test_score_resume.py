@@ -90,7 +90,7 @@ def interrupted(folder, monkeypatch):
     ],
 )
 def test_resumed_twice_it_has_the_bytes_of_one_run(tmp_path, monkeypatch, name, options):
-    write_input(tmp_path / "in.txt", 240)
+    write_input(tmp_path / "in.txt", 120)
 
     def run(folder, resume=False):
         (tmp_path / folder).mkdir(exist_ok=True)

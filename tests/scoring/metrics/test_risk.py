@@ -1,3 +1,4 @@
+import functools
 import math
 import tracemalloc
 
@@ -14,8 +15,16 @@ from tta.scoring.metrics import risk
 from tta.scoring.metrics.bleu import Bleu
 from tta.scoring.metrics.risk import PairwiseLosses, posteriors
 
+BLEU = Bleu("none")
 
-@pytest.mark.parametrize("metric", [WER, Bleu("none")], ids=lambda metric: metric.name)
+
+@functools.cache
+def pair_by_pair(metric, texts):
+    """The loss of each text by each other one, a pair in a call."""
+    return [[metric.losses([text, other])[0, 1] for other in texts] for text in texts]
+
+
+@pytest.mark.parametrize("metric", [WER, BLEU], ids=lambda metric: metric.name)
 @pytest.mark.parametrize("block", [1, 150, 1_000_000])
 def test_expected_losses_are_a_plain_loop(metric, block, monkeypatch):
     monkeypatch.setattr(risk, "_BLOCK_PAIRS", block)
@@ -30,11 +39,9 @@ def test_expected_losses_are_a_plain_loop(metric, block, monkeypatch):
     values = losses.expected(p)
     assert values.shape == p.shape
     for i, one in enumerate(made.nbest):
-        texts = [h.text for h in one.hypotheses]
-        for j, text in enumerate(texts):
-            expected = sum(
-                p[i, k] * metric.losses([text, other])[0, 1] for k, other in enumerate(texts)
-            )
+        texts = tuple(h.text for h in one.hypotheses)
+        for j, of_text in enumerate(pair_by_pair(metric, texts)):
+            expected = sum(p[i, k] * loss for k, loss in enumerate(of_text))
             np.testing.assert_allclose(values[i, j], expected, rtol=1e-5, atol=1e-6)
         assert not values[i, len(texts) :].any()
 
@@ -68,7 +75,7 @@ def test_too_many_pairs_are_refused(monkeypatch):
         PairwiseLosses.build(nbest, WER)
 
 
-@pytest.mark.parametrize("metric", [WER, Bleu("none")], ids=lambda metric: metric.name)
+@pytest.mark.parametrize("metric", [WER, BLEU], ids=lambda metric: metric.name)
 def test_a_list_of_1000_hypotheses_needs_less_than_200_mb(metric):
     random = np.random.default_rng(3)
     reference = random.integers(0, 5000, 20).astype(str)

@@ -51,11 +51,11 @@ def test_the_interval_of_the_mean_holds_the_true_mean_about_95_times_in_100():
     rng = np.random.default_rng(0)
     chances, sizes = [0.5, 0.8, 0.97, 0.99], [41, 13, 29, 53]
     held = 0
-    for _ in range(1000):
+    for _ in range(300):
         groups = [
             accuracy(np.where(rng.random(size) < chance, 1.0, -1.0))
             for chance, size in zip(chances, sizes, strict=True)
         ]
         low, high = mean_accuracy(groups).interval
         held += low <= 100 * np.mean(chances) <= high
-    assert 930 <= held <= 980
+    assert 279 <= held <= 294

@@ -112,6 +112,7 @@ def test_a_key_that_no_client_can_send_is_refused(monkeypatch, key, rule):
         ServerConfig()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="only Linux has it")
 def test_a_replaced_worker_takes_the_cores_and_the_numbers_of_the_dead_one():
     command = [sys.executable, "-m", "tta", "serve", "--port=0", "--workers=2"]

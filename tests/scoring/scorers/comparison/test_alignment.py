@@ -40,14 +40,18 @@ def lm():
     return tta.load()
 
 
-def twin(lm, first, second, share):
-    """The definition, word by word, in float64."""
-    statistics = lm.pooling_statistics
-    whitening = statistics.whitenings["token"]
+@pytest.fixture(scope="module")
+def table(lm):
+    """The whitened vectors of all pieces, of length 1, in float64."""
+    whitening = lm.pooling_statistics.whitenings["token"]
     table = lm.engine.weights()[lm.config.token_table].astype(np.float64)
     table = (table - whitening.mean) @ whitening.matrix.astype(np.float64)
-    table /= np.linalg.norm(table, axis=1, keepdims=True)
-    frequency = statistics.piece_probabilities.astype(np.float64)
+    return table / np.linalg.norm(table, axis=1, keepdims=True)
+
+
+def twin(lm, table, first, second, share):
+    """The definition, word by word, in float64."""
+    frequency = lm.pooling_statistics.piece_probabilities.astype(np.float64)
 
     def words_of(text):
         parts = re.findall(r"\d[\d,.]*\d|\d|\w+(?:'t)?", text.lower())
@@ -103,8 +107,8 @@ def twin(lm, first, second, share):
 
 
 @pytest.mark.parametrize(("representation", "share"), [("aligned", 0.6), ("alignment", 1.0)])
-def test_similarities_equal_a_twin_in_float64(lm, representation, share):
-    expected = [[twin(lm, a, b, share) for b in SECOND] for a in FIRST]
+def test_similarities_equal_a_twin_in_float64(lm, table, representation, share):
+    expected = [[twin(lm, table, a, b, share) for b in SECOND] for a in FIRST]
     found = lm.similarity_matrix(FIRST, SECOND, representation)
     np.testing.assert_allclose(found, expected, atol=1e-5)
     pairs = lm.similarity(FIRST, SECOND, representation)
