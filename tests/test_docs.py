@@ -100,6 +100,7 @@ class Links(HTMLParser):
         self.found |= {value for name, value in attrs if name in ("href", "src") and value}
 
 
+@pytest.mark.slow
 def test_links_and_pictures_of_the_site_lead_to_its_files_or_to_the_repository_s(site):
     missing, to_code = [], []
     for page in site.rglob("*.html"):

@@ -40,6 +40,7 @@ def test_kaldi_s_costs_become_scores(tmp_path):
     assert [(h.text, h.score) for h in one.hypotheses] == [("the cat", -7.0), ("cat", -13.5)]
 
 
+@pytest.mark.slow
 def test_the_notebook_runs_from_top_to_bottom_and_is_kept_without_outputs():
     """Its code, cell after cell; no kernel is needed."""
     path = ROOT / "examples/rerank.ipynb"

@@ -2,6 +2,7 @@
 
 import ast
 import contextlib
+import functools
 import graphlib
 import importlib
 import os
@@ -88,9 +89,15 @@ def part_of(name):
     return (room, package) if room in ORDER else ("tta", None)
 
 
+@functools.cache
+def nodes(path):
+    """Every node of a file's syntax tree."""
+    return list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+
+
 def imports(path):
     """Yields (line, dotted name) of every import, inside functions too; "." if relative."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield node.lineno, alias.name
@@ -148,7 +155,7 @@ def is_of_papers(name):
 def names_in(path):
     """Yields (line, dotted name) of what a file imports or names as "module:attribute"."""
     yield from imports(path)
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes(path):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             for name in re.findall(r"\btta(?:\.\w+)+", node.value):
                 yield node.lineno, name
@@ -270,7 +277,7 @@ def test_every_place_that_a_registry_names_exists():
     places = {
         node.value
         for path in MODULES.values()
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in nodes(path)
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
         if re.fullmatch(r"tta(\.\w+)+:\w+", node.value)
     }

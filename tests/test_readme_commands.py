@@ -101,6 +101,11 @@ def test_the_quick_start_gives_the_rates_and_the_sentence_of_the_readme(clone):
         section,
     )
     assert shown.groups() == (rates["first pass"], rates["reranked"], *row.groups())
+    assert float(rates["reranked"]) < 0.95 * float(rates["first pass"])
+    examples = (ROOT / "examples/README.md").read_text(encoding="utf-8")
+    without_model = re.search(r"^no model +([\d.]+)", test, re.MULTILINE)[1]
+    assert re.search(rf"`small` \| {rates['reranked']} \|", examples)
+    assert re.search(rf"no model \| {without_model} \|", examples)
 
     before, after = re.findall(
         r"^\| \**(?:recogniser|reranked)\** \| (.*) \|$", section, re.MULTILINE
