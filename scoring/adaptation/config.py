@@ -34,15 +34,17 @@ class AdaptationConfig(Config):
     """To which text or lists a model is adapted, and how long it is trained."""
 
     input_file: list[str] | None = setting(None, RAW_TEXT, group=FILES)
-    nbest_file: str | None = setting(
+    nbest_file: list[str] | str | None = setting(
         None,
         "N-best lists with references. The model is fine-tuned on them, so that it makes "
         "hypotheses with few word errors probable. Files may be .gz or .xz; - is standard input. "
-        "Or an ESPnet 2 folder. With --input_file, the model is adapted to the text first.",
+        "For several files, repeat it, or name a glob. Or a folder, as for tta rerank. With "
+        "--input_file, the model is adapted to the text first.",
+        repeated=True,
     )
     format: str | None = setting(None, FORMAT)
-    reference_file: str | None = setting(None, REFERENCES)
-    score_file: str | None = setting(None, COSTS)
+    reference_file: list[str] | str | None = setting(None, REFERENCES)
+    score_file: list[str] | str | None = setting(None, COSTS)
     beam_size: int | None = setting(None, BEAM_SIZE)
     scores: str | None = setting(None, SCORES)
     score_field: str | None = setting(None, SCORE_FIELD)
