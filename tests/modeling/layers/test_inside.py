@@ -75,6 +75,16 @@ def logits(model, inputs=INPUTS):
     return np.asarray(model(inputs)["logits"])
 
 
+def check_no_token_is_in_its_own_state(model, states):
+    """Replaces each token: its own state is the same, and others are not."""
+    for i in range(7):
+        ids = INPUTS["input_ids"].copy()
+        ids[0, i] = (ids[0, i] + 1) % 23
+        changed = np.asarray(model.encode(INPUTS | {"input_ids": ids})["hidden_states"])
+        np.testing.assert_array_equal(changed[0, i], states[0, i])
+        assert not np.array_equal(changed[0], states[0])
+
+
 def doubled(kind):
     """A subclass of a layer whose first output is twice as large."""
 
@@ -297,12 +307,7 @@ def test_an_own_block_and_an_own_attention_get_the_mask_of_the_encoder():
     np.testing.assert_allclose(found, expected, atol=1e-6)
     model.encoder.layer_1.attention = Mean()
     states = np.asarray(model.encode(INPUTS)["hidden_states"])
-    for i in range(7):
-        ids = INPUTS["input_ids"].copy()
-        ids[0, i] = (ids[0, i] + 1) % 23
-        changed = np.asarray(model.encode(INPUTS | {"input_ids": ids})["hidden_states"])
-        np.testing.assert_array_equal(changed[0, i], states[0, i])
-        assert not np.array_equal(changed[0], states[0])
+    check_no_token_is_in_its_own_state(model, states)
 
 
 def test_files_of_before_the_encoder_called_its_layers_are_read():
@@ -331,12 +336,7 @@ def test_the_variant_of_contributing_reads_as_a_tta(monkeypatch):
     with pytest.raises(InputError, match="num_segments must be 0, or more in a BERT, not 2"):
         model.config.replace(num_segments=2)
     states = np.asarray(model.encode(INPUTS)["hidden_states"])
-    for i in range(7):
-        ids = INPUTS["input_ids"].copy()
-        ids[0, i] = (ids[0, i] + 1) % 23
-        changed = np.asarray(model.encode(INPUTS | {"input_ids": ids})["hidden_states"])
-        np.testing.assert_array_equal(changed[0, i], states[0, i])
-        assert not np.array_equal(changed[0], states[0])
+    check_no_token_is_in_its_own_state(model, states)
     model.of("encoder/layer_0/attention").relative_bias.assign_add(np.eye(3, 7, dtype=np.float32))
     assert not np.array_equal(model.encode(INPUTS)["hidden_states"], states)
 
