@@ -138,6 +138,7 @@ def test_a_link_to_code_is_its_name_where_the_repository_s_address_is_not_known(
     assert relinked(text, "docs/versions.md") == linked
 
 
+@pytest.mark.slow
 def test_a_page_has_the_repository_its_neighbours_and_a_switch_of_colours(site):
     page = (site / "tutorials/whisper/index.html").read_text(encoding="utf-8")
     for part in (f'<a href="{HOME}"', "md-footer__link--prev", "md-footer__link--next"):
@@ -148,6 +149,7 @@ def test_a_page_has_the_repository_its_neighbours_and_a_switch_of_colours(site):
     assert 'data-md-component="source"' not in page  # it asks GitHub for the number of stars
 
 
+@pytest.mark.slow
 def test_signatures_are_wrapped(site):
     page = (site / "reference/python/index.html").read_text(encoding="utf-8")
     signature = re.search(r'<div class="doc-signature highlight">(.*?)</div>', page, re.DOTALL)[1]
@@ -167,6 +169,7 @@ def test_pages_fit_a_phone_and_axe_finds_nothing_serious(site, browser, scheme):
     tab.close()
 
 
+@pytest.mark.slow
 def test_every_command_and_every_key_is_in_the_reference(site):
     commands = (site / "reference/commands/index.html").read_text(encoding="utf-8")
     for name in COMMANDS:
@@ -179,6 +182,7 @@ def test_every_command_and_every_key_is_in_the_reference(site):
     assert "num_tower_layers" in keys
 
 
+@pytest.mark.slow
 def test_the_python_face_is_made_from_docstrings(site):
     page = (site / "reference/python/index.html").read_text(encoding="utf-8")
     for name in ("tta.load", "Scorer.score", "Scorer.encode", "in_memory.rerank"):

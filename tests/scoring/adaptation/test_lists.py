@@ -118,6 +118,17 @@ def expected_errors(model, nbest):
     return (probabilities * WER.errors(statistics.counts)).sum(axis=1).mean()
 
 
+def test_lists_of_several_files_are_split_as_those_of_one(nbest, tmp_path):
+    lines = nbest.read_text().splitlines(keepends=True)
+    parts = [tmp_path / "1.jsonl", tmp_path / "2.jsonl"]
+    parts[0].write_text("".join(lines[:50]))
+    parts[1].write_text("".join(lines[50:]))
+    whole = lists.read_split(config(nbest, tmp_path / "new"))
+    for files in [str(part) for part in parts], str(tmp_path / "*.jsonl"):
+        split = lists.read_split(config(nbest, tmp_path / "new", nbest_file=files))
+        assert (split.train, split.heldout) == (whole.train, whole.heldout)
+
+
 def test_no_reference_is_in_both_parts(nbest, tmp_path):
     found = [
         (texts, scores, reference.upper() + "." if number % 2 else reference)
