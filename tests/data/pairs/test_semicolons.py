@@ -1,4 +1,4 @@
-"""A table with semicolons, as Excel writes it in much of Europe, is refused by a line that says so."""
+"""A table that semicolons separate is refused, and the error names them."""
 
 import pytest
 
