@@ -8,7 +8,7 @@ from typing import Any
 from tta.data.text.files import shown_path
 from tta.data.text.json_text import expect, load_json
 from tta.data.text.lines import iter_lines
-from tta.data.text.tables import are_usual_names, table_rows
+from tta.data.text.tables import are_usual_names, semicolon_hint, table_rows
 from tta.errors import InputError, located, shown
 
 # The names of the two sentences in BLiMP's layout.
@@ -80,7 +80,7 @@ def _table_rows(lines, path) -> Iterator[tuple[int, dict[str, Any]]]:
             expected = f"a JSON object or {columns}" if line == 1 else columns
             rule = f"expected {expected}, got {len(cells)}: " + shown("\t".join(cells))
             rule += f"; a header has {GOOD} and {BAD}" if line == 1 else ""
-            raise InputError(rule, path, line)
+            raise InputError(rule + semicolon_hint(cells), path, line)
         yield line, dict(zip(names, cells, strict=True))
 
 

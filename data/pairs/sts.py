@@ -8,7 +8,7 @@ from pathlib import Path
 from tta.data.text.files import shown_path
 from tta.data.text.lines import ParquetReader, iter_lines
 from tta.data.text.parquet import is_parquet
-from tta.data.text.tables import are_usual_names, table_rows
+from tta.data.text.tables import are_usual_names, semicolon_hint, table_rows
 from tta.errors import InputError, located
 
 # The names of the columns in files with a header, in lower case.
@@ -70,7 +70,8 @@ def read_sts(path: Path | str) -> list[SentencePair]:
     elif len(header) in (2, 3):
         columns, allowed = (0, 1, 2)[: len(header)], (len(header),)
     else:
-        raise InputError(f"expected {_LAYOUTS}; got {len(header)} columns", path, rows[0][0])
+        rule = f"expected {_LAYOUTS}; got {len(header)} columns{semicolon_hint(header)}"
+        raise InputError(rule, path, rows[0][0])
     if not rows:
         raise InputError("the file has a header and no pairs", path)
     return [_parse(row, columns, allowed, path, line) for line, row in rows]

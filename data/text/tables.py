@@ -148,6 +148,13 @@ def split_row(line: str, delimiter: str = ",", number: int | None = None) -> lis
         raise InputError(f"malformed csv: {error}", line=number) from None
 
 
+def semicolon_hint(cells: list[str]) -> str:
+    """Returns the end of an error message about a row that semicolons separate, or ""."""
+    if len(cells) == 1 and ";" in cells[0]:
+        return "; semicolons separate no columns, commas or tabs do"
+    return ""
+
+
 def column_cells(lines: Iterable[str], path: Path | str, column: str) -> Iterator[tuple[int, str]]:
     """Yields (number of the row's first line, cell) of a column of a table; see `table_rows`.
 
@@ -170,9 +177,7 @@ def column_cells(lines: Iterable[str], path: Path | str, column: str) -> Iterato
         if names.count(column) != 1:
             how = "several columns are" if column in names else "no column is"
             rule = f"{how} named {column!r}; the first row has {_shown(names)}"
-            if len(names) == 1 and ";" in names[0]:
-                rule += "; semicolons separate no columns, commas or tabs do"
-            raise InputError(rule, path, line or None)
+            raise InputError(rule + semicolon_hint(names), path, line or None)
         place = names.index(column)
     else:
         if not 0 <= place < len(names):
