@@ -19,6 +19,7 @@ from tta.names import VOCABULARY
 from tta.scoring.engines.onnxruntime import engine as engines
 from tta.scoring.engines.onnxruntime.calibration import write_light
 from tta.scoring.exports.formats import export_folder
+from tta.scoring.scorers.inference.mixed import in_float32, in_int8
 from tta.scoring.scorers.inference.signature import digest, signature_line
 from tta.scoring.scorers.load import KINDS, load_scorer
 from tta.scoring.scorers.options import ScoreOptions
@@ -159,6 +160,20 @@ def test_of_own_models_every_option(tmp_path):
     for name, value in OPTIONS.items():
         if value is not None:
             check(load(folder), load(folder, **{name: value}))
+
+
+@pytest.mark.parametrize("first", ["float32", "int8", "mixed"])
+def test_a_cache_does_not_give_the_scores_of_another_precision(first, folder, tmp_path):
+    in_all = {name: load(folder, precision=name).score(TEXTS) for name in ("float32", "int8")}
+    assert not np.allclose(in_all["float32"], in_all["int8"], rtol=0, atol=1e-5)
+    cache = str(tmp_path / "cache")
+    in_float32(load(folder, precision=first, cache=cache)).score(TEXTS)
+    lm = load(folder, precision="mixed", cache=cache)
+    np.testing.assert_array_equal(in_int8(lm).score(TEXTS), in_all["int8"])
+    np.testing.assert_array_equal(in_float32(lm).score(TEXTS), in_all["float32"])
+    for name, scores in in_all.items():
+        cached = load(folder, precision=name, cache=cache)
+        np.testing.assert_array_equal(cached.score(TEXTS), scores)
 
 
 def test_weights_that_float16_does_not_hold_or_tell_apart(tmp_path):
