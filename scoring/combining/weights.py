@@ -1,12 +1,12 @@
 """The weights by which first-pass and language-model scores are combined."""
 
 import math
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from tta.choices import REDUCTIONS
-from tta.errors import InputError
+from tta.errors import InputError, did_you_mean, located, shown
 
 if TYPE_CHECKING:
     from tta.scoring.fitting.columns import Column
@@ -110,6 +110,25 @@ class RerankWeights:
             changed["tuned_on"] = columns
         return vars(self) | changed
 
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "RerankWeights":
+        """The inverse of `to_dict`; a field that is missing has its default.
+
+        Raises InputError if `lm_weight` is missing, there is a field of another name, a value has
+        another type or is out of its range, or `decision` contradicts `scale`.
+        """
+        values = dict(_of_type(values, Mapping, "weights"))
+        decision = values.pop("decision", None)
+        for name in values:
+            _check_name(name, [one.name for one in fields(cls)])
+        if "lm_weight" not in values:
+            raise InputError("weights need a field lm_weight")
+        weights = cls(**{name: _READERS[name](value, name) for name, value in values.items()})
+        if decision not in (None, weights.decision):
+            rule = f"decision must be {weights.decision} with this scale, not {shown(decision)}"
+            raise InputError(rule)
+        return weights
+
     def rounded(self, fixed: "FixedWeights") -> "RerankWeights":
         """Rounds to the six digits that are printed, so that flags can give the same weights.
 
@@ -142,6 +161,74 @@ def feature_column(name: str) -> str:
 
 
 MAX_WEIGHT = 1e200
+
+
+def _check_name(name: Any, known: Sequence[str]) -> None:
+    """Raises InputError unless a field of weights is a known one."""
+    if name not in known:
+        rule = f"weights have no field {shown(name)}{did_you_mean(str(name), known)}"
+        raise InputError(rule)
+
+
+_TYPES = {Mapping: "an object", list | tuple: "an array", str: "a text", bool: "true or false"}
+
+
+def _of_type(value: Any, kind: Any, name: str) -> Any:
+    """A value that must have a type. Raises InputError if it has another one."""
+    if not isinstance(value, kind):
+        raise InputError(f"{name} must be {_TYPES[kind]}, not {shown(value)}")
+    return value
+
+
+def _number(value: Any, name: str) -> float:
+    """A number of any size that float64 holds, also infinite. Raises InputError otherwise."""
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not is_number or (isinstance(value, int) and abs(value) > MAX_WEIGHT):
+        raise InputError(f"{name} must be a number, not {shown(value)}")
+    return float(value)
+
+
+def _scale(value: Any, name: str) -> float:
+    return math.inf if value is None else _number(value, name)
+
+
+def _shares(values: Any, name: str) -> tuple[float, ...]:
+    return tuple(_number(value, "a share") for value in _of_type(values, list | tuple, name))
+
+
+def _features(values: Any, name: str) -> dict[str, float]:
+    weights = _of_type(values, Mapping, name)
+    return {key: _number(weight, f"the weight of {key}") for key, weight in weights.items()}
+
+
+def _first_level(values: Any, name: str) -> RerankWeights | None:
+    if values is None:
+        return None
+    with located(name):
+        return RerankWeights.from_dict(values)
+
+
+def _tuned_on(values: Any, name: str) -> "dict[str, Column] | None":
+    from tta.scoring.fitting.columns import Column
+
+    if values is None:
+        return None
+    columns = _of_type(values, Mapping, name)
+    return {column: Column.from_dict(numbers) for column, numbers in columns.items()}
+
+
+# What reads each field of `RerankWeights.from_dict`: (value, name) -> the attribute.
+_READERS: dict[str, Callable[[Any, str], Any]] = {
+    "lm_weight": _number,
+    "length_bonus": _number,
+    "reduction": lambda value, name: _of_type(value, str, name),
+    "shares": _shares,
+    "scale": _scale,
+    "features": _features,
+    "bonus_is_guessed": lambda value, name: _of_type(value, bool, name),
+    "first_level": _first_level,
+    "tuned_on": _tuned_on,
+}
 
 
 def _check_size(name, weight):

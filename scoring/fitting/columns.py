@@ -116,7 +116,7 @@ class Column:
         """The inverse of `to_dict`. Raises InputError if it has other fields."""
         try:
             return cls(**{name: Typical(**numbers) for name, numbers in values.items()})
-        except TypeError:
+        except (AttributeError, TypeError):
             names = ", ".join(field.name for field in fields(cls))
             rule = f"tuned_on: expected value, width and count of each of {names}"
             raise InputError(rule) from None

@@ -6,7 +6,6 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from tta.scoring.combining.weights import RerankWeights
-from tta.scoring.fitting.columns import Column
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Texts = Annotated[list[str], Field(min_length=1)]
@@ -68,11 +67,7 @@ class Weights(_Body):
 
     def to_weights(self) -> RerankWeights:
         """The weights. Raises InputError if one is out of its range."""
-        first = self.first_level and self.first_level.to_weights()
-        columns = self.tuned_on and {n: Column.from_dict(v) for n, v in self.tuned_on.items()}
-        fields: dict[str, Any] = self.model_dump() | {"first_level": first, "tuned_on": columns}
-        scale = fields.pop("scale")
-        return RerankWeights(**fields, scale=float("inf") if scale is None else scale)
+        return RerankWeights.from_dict(self.model_dump())
 
 
 class OneList(_Body):

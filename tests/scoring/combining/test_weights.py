@@ -1,9 +1,13 @@
+import json
 import math
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from tta.errors import InputError
 from tta.scoring.combining.weights import FIRST_PASS, FixedWeights, RerankWeights, split_lm_weights
+from tta.scoring.fitting.columns import Column
 
 
 @pytest.mark.parametrize(
@@ -28,6 +32,84 @@ from tta.scoring.combining.weights import FIRST_PASS, FixedWeights, RerankWeight
 def test_weights_are_checked(values, rule):
     with pytest.raises(InputError, match=rule):
         RerankWeights(*values)
+
+
+COLUMN = Column.describe(
+    np.array([[-1.0, -2.5, 0.0]]), np.array([[2, 3, 0]]), np.array([[True, True, False]])
+)
+WEIGHTS = RerankWeights(
+    lm_weight=0.3,
+    length_bonus=-0.5,
+    reduction="mean",
+    shares=(0.25, 0.75),
+    scale=1.5,
+    features={"am": -2.0},
+    bonus_is_guessed=True,
+    first_level=RerankWeights(0.2),
+    tuned_on={"first pass": COLUMN},
+)
+
+
+@pytest.mark.parametrize(
+    "weights", [WEIGHTS, replace(WEIGHTS, scale=math.inf), FIRST_PASS, RerankWeights(1)]
+)
+def test_weights_are_read_back_from_json(weights):
+    read = RerankWeights.from_dict(json.loads(json.dumps(weights.to_dict())))
+    assert read == weights
+    assert read.tuned_on == weights.tuned_on
+    assert read.to_dict() == weights.to_dict()
+
+
+def test_a_field_that_is_not_there_has_its_default():
+    assert RerankWeights.from_dict({"lm_weight": 0.5}) == RerankWeights(0.5)
+    assert RerankWeights.from_dict({"lm_weight": 0.5, "scale": None}) == RerankWeights(0.5)
+
+
+@pytest.mark.parametrize(
+    ("changes", "rule"),
+    [
+        ({"lm_weigth": 0.5}, "weights have no field 'lm_weigth'; did you mean lm_weight?"),
+        ({"lm_weight": None}, "lm_weight must be a number, not None"),
+        ({"lm_weight": "0.5"}, "lm_weight must be a number, not '0.5'"),
+        ({"lm_weight": True}, "lm_weight must be a number, not True"),
+        ({"lm_weight": 2}, "lm_weight must be between 0 and 1, not 2.0"),
+        ({"length_bonus": 10**400}, "length_bonus must be a number, not 1000"),
+        ({"reduction": 1}, "reduction must be a text, not 1"),
+        ({"reduction": "max"}, "reduction must be sum or mean, not 'max'"),
+        ({"shares": 1.0}, "shares must be an array, not 1.0"),
+        ({"shares": "1"}, "shares must be an array, not '1'"),
+        ({"shares": [None]}, "a share must be a number, not None"),
+        ({"scale": "inf"}, "scale must be a number, not 'inf'"),
+        ({"features": ["am"]}, "features must be an object, not ['am']"),
+        ({"features": {"am": []}}, "the weight of am must be a number, not []"),
+        ({"bonus_is_guessed": 1}, "bonus_is_guessed must be true or false, not 1"),
+        ({"first_level": 0.5}, "first_level: weights must be an object, not 0.5"),
+        ({"first_level": {}}, "first_level: weights need a field lm_weight"),
+        ({"tuned_on": [1]}, "tuned_on must be an object, not [1]"),
+        ({"tuned_on": {"am": [1]}}, "tuned_on: expected value, width and count of each of size"),
+        ({"tuned_on": {"am": {}}}, "tuned_on: expected value, width and count of each of size"),
+        ({"decision": "max"}, "decision must be mbr with this scale, not 'max'"),
+        ({"scale": None}, "decision must be max with this scale, not 'mbr'"),
+    ],
+)
+def test_a_bad_field_is_one_line(changes, rule):
+    with pytest.raises(InputError) as caught:
+        RerankWeights.from_dict(WEIGHTS.to_dict() | changes)
+    assert str(caught.value).startswith(rule)
+
+
+@pytest.mark.parametrize(
+    ("values", "rule"),
+    [
+        ({}, "weights need a field lm_weight"),
+        ([0.5], "weights must be an object, not [0.5]"),
+        (None, "weights must be an object, not None"),
+    ],
+)
+def test_what_are_no_weights_is_one_line(values, rule):
+    with pytest.raises(InputError) as caught:
+        RerankWeights.from_dict(values)
+    assert str(caught.value) == rule
 
 
 def test_rounded_weights_can_be_given_again():
