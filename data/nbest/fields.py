@@ -1,9 +1,10 @@
 """Named fields of JSON and tables: ids, texts, references, scores, and which are features."""
 
 import functools
+import itertools
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -98,29 +99,41 @@ class NamedFields:
         """
         named_values = {}
         if self.text is not None:
-            texts = _values_at(row, self.text)
+            texts = values_at(row, self.text)
             if not (texts and all(isinstance(text, str) for text in texts)):
                 raise InputError(f"a hypothesis has no text {shown(self.text)}: {shown(row)}")
             is_joined = self.text not in row
-            named_values[self.text] = " ".join(map(str.strip, texts)) if is_joined else texts[0]
+            named_values[self.text] = _joined(texts) if is_joined else texts[0]
         if self.score is not None:
-            scores = _values_at(row, self.score)
+            scores = values_at(row, self.score)
             if len(scores) != 1:
                 number = "several scores" if scores else "no score"
                 raise InputError(f"a hypothesis has {number} {shown(self.score)}: {shown(row)}")
             named_values[self.score] = parse_number(scores[0], shown(self.score))
         return {**row, **named_values}
 
+    def put_back(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """The inverse of `put_into`, after which the text or the score may have changed.
+
+        A new text at a path to several texts becomes the first of them; the others become "".
+        """
+        row = dict(row)
+        if self.text is not None and self.text in row:
+            row = _put_back(row, self.text, _joined)
+        if self.score is not None and self.score in row:
+            row = _put_back(row, self.score, lambda scores: scores[0])
+        return row
+
     def has_text(self, row: Mapping[str, Any]) -> bool:
         """Whether a hypothesis has the named text."""
-        return self.text is not None and bool(_values_at(row, self.text))
+        return self.text is not None and bool(values_at(row, self.text))
 
 
 # No field is named: all are looked for.
 ANY_FIELDS = NamedFields()
 
 
-def _values_at(row: Mapping[str, Any], path: str) -> list[Any]:
+def values_at(row: Mapping[str, Any], path: str) -> list[Any]:
     """The values of the field with that name or at that path, but for null."""
     values: list[Any] = [row]
     for key in [path] if path in row else path.split("."):
@@ -130,6 +143,40 @@ def _values_at(row: Mapping[str, Any], path: str) -> list[Any]:
             arrays = [value for value in values if isinstance(value, list)]
             values = [entry for array in arrays for entry in array]
     return [value for value in values if value is not None]
+
+
+def _joined(texts: Iterable[str]) -> str:
+    """The text of several texts at a path."""
+    return " ".join(filter(None, map(str.strip, texts)))
+
+
+def _put_back(row: dict[str, Any], path: str, read: Callable[[list[Any]], Any]) -> dict[str, Any]:
+    """A row in which the field of a path's name is at the path, if there are values.
+
+    `read` gives what was read from them.
+    """
+    value, at_path = row[path], {name: row[name] for name in row if name != path}
+    old_values = values_at(at_path, path)
+    if not old_values:
+        return row
+    if read(old_values) == value:
+        return at_path
+    return _with_values(at_path, path.split("."), itertools.chain([value], itertools.repeat("")))
+
+
+def _with_values(value: Any, keys: Sequence[str], new_values: Iterator[Any]) -> Any:
+    """A copy of a JSON value with new values at a path, in place of those that are not null."""
+    if not keys:
+        return None if value is None else next(new_values)
+    name = keys[0].removesuffix("[]")
+    if not isinstance(value, dict) or name not in value:
+        return value
+    inner, later_keys = value[name], keys[1:]
+    if name == keys[0]:
+        return value | {name: _with_values(inner, later_keys, new_values)}
+    if not isinstance(inner, list):
+        return value
+    return value | {name: [_with_values(entry, later_keys, new_values) for entry in inner]}
 
 
 def named(fields: Iterable[str], names: Sequence[str]) -> str | None:

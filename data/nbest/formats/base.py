@@ -83,7 +83,8 @@ class Source:
     @functools.cached_property
     def layouts(self) -> set[str]:
         """The names of the formats with lists anywhere in a record whose lists the values have."""
-        return {name for value in self.values if (name := layout_format_of(value)) is not None}
+        names = {layout_format_of(value, self.fields) for value in self.values}
+        return {name for name in names if name is not None}
 
     @functools.cached_property
     def text(self) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 from tta.data.nbest.fields import (
+    ANY_FIELDS,
     TRANSCRIPTS,
     check_origin,
     id_of,
@@ -204,7 +205,15 @@ class JsonRowsFormat(NamedRowsFormat):
                 raise InputError(f"expected {self.layout}, got {shown(row)}", line=line)
             with located(line=line):
                 row = self.fields.put_into(row)
-            yield line, {"fields": row, "keys": row_keys(row, self.fields), "place": place}
+            yield (
+                line,
+                {
+                    "fields": row,
+                    "keys": row_keys(row, self.fields),
+                    "place": place,
+                    "named_fields": self.fields,
+                },
+            )
 
     def write(self, lists, stream):
         rows = []
@@ -220,6 +229,7 @@ class JsonRowsFormat(NamedRowsFormat):
                 is_written = holds_references(row.get(name), nbest) or nbest.more_references
                 if nbest.reference is not None and not is_written:
                     row[name] = nbest.reference
+                row = extra.get("named_fields", ANY_FIELDS).put_back(row)
                 rows.append((row, extra.get("place", Place(0, None, False))))
         dump_records(rows, stream)
 

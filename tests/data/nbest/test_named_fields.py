@@ -40,6 +40,12 @@ LAYOUTS = {  # the format, the documents of the file, and the fields
     "objects": ("dict", [OBJECT], NAMED),
     "responses": ("responses", [RESPONSE | {"id": "u"}], {"score_field": "avg_logprob"}),
     "nemo": ("nemo", [{"id": "u", "beams": BEAMS}], {"score_field": "logp_mean"}),
+    "responses with any text": ("responses", [{"id": "u", "alternatives": HYPOTHESES}], NAMED),
+    "responses with a path": (
+        "responses", [{"id": "u", "results": [{"alternatives": WHISPER}]}], OF_WHISPER,
+    ),
+    "nemo with any text": ("nemo", [{"id": "u", "beams": HYPOTHESES}], NAMED),
+    "nemo with a path": ("nemo", [{"id": "u", "beams": WHISPER}], OF_WHISPER),
     "hyporadise": (
         "hyporadise", [[{"id": "u", "input": ["a kat", "a cat"], "m": [-0.2, -0.1]}]],
         {"score_field": "m"},
@@ -74,6 +80,50 @@ def test_named_fields_are_read_and_written_back(write, tmp_path, name):
     reranked = dataclasses.replace(nbest, hypotheses=(dataclasses.replace(cat, score=-0.05), kat))
     write_nbest(tmp_path / "out.json", [reranked], format)
     assert hypotheses_of(tmp_path / "out.json", **fields) == [("a cat", -0.05), ("a kat", -0.2)]
+
+
+PATHS = {
+    "jsonl": {"id": "u", "hypotheses": WHISPER},
+    "nemo": {"id": "u", "beams": WHISPER},
+    "responses": {"id": "u", "results": [{"alternatives": WHISPER}]},
+}
+
+
+@pytest.mark.parametrize("format", PATHS)
+def test_values_at_paths_are_written_back_to_the_paths(write, tmp_path, format):
+    (nbest,) = read_nbest(write(PATHS[format]), **OF_WHISPER).lists
+    write_nbest(tmp_path / "same.json", [nbest], format)
+    assert json.loads((tmp_path / "same.json").read_text()) == PATHS[format]
+    kat, cat = nbest.hypotheses
+    hypotheses = (dataclasses.replace(cat, score=-0.05), dataclasses.replace(kat, text="the cat"))
+    changed = dataclasses.replace(nbest, hypotheses=hypotheses)
+    write_nbest(tmp_path / "out.json", [changed], format)
+    expected = [
+        WHISPER[1] | {"info": {"avg_logprob": -0.05}},
+        WHISPER[0] | {"segments": [{"text": "the cat"}, {"text": ""}]},
+    ]
+    written = json.dumps(PATHS[format]).replace(json.dumps(WHISPER), json.dumps(expected))
+    assert json.loads((tmp_path / "out.json").read_text()) == json.loads(written)
+    (read_again,) = read_nbest(tmp_path / "out.json", **OF_WHISPER).lists
+    assert [h.text for h in read_again.hypotheses] == ["a cat", "the cat"]
+
+
+def test_rows_are_written_back_to_the_paths(write, tmp_path):
+    rows = [{"id": "u", **one} for one in WHISPER]
+    (nbest,) = read_nbest(write(*rows), **OF_WHISPER).lists
+    kat, cat = nbest.hypotheses
+    changed = dataclasses.replace(nbest, hypotheses=(kat, dataclasses.replace(cat, score=-0.05)))
+    write_nbest(tmp_path / "out.json", [changed], "json_rows")
+    written = [json.loads(line) for line in (tmp_path / "out.json").read_text().splitlines()]
+    assert written == [rows[0], rows[1] | {"info": {"avg_logprob": -0.05}}]
+
+
+def test_a_name_with_a_point_is_written_back_to_its_field(write, tmp_path):
+    hypotheses = [{"text": "a", "p.q": -1}, {"text": "b", "p.q": -2}]
+    (nbest,) = read_nbest(write({"id": "u", "hypotheses": hypotheses}), score_field="p.q").lists
+    write_nbest(tmp_path / "out.json", [nbest], "jsonl")
+    written = json.loads((tmp_path / "out.json").read_text())
+    assert written == {"id": "u", "hypotheses": hypotheses}
 
 
 def test_a_score_that_is_not_named_is_a_feature(write):

@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from tta.data.nbest.fields import (
+    ANY_FIELDS,
     IDS,
+    NamedFields,
     id_of,
     kind_of,
     named,
@@ -83,6 +85,7 @@ class ListSource:
         recording: the id of the record, in formats with several lists in one; "" if it has none.
         new_hypothesis: what a hypothesis has that was not in the file.
         is_new: whether the list was not in a file of this format.
+        fields: those of texts and scores that the caller named.
     """
 
     record: Row
@@ -92,6 +95,7 @@ class ListSource:
     recording: str = ""
     new_hypothesis: HypothesisSource | None = None
     is_new: bool = False
+    fields: NamedFields = ANY_FIELDS
 
     @property
     def holder(self) -> Row:
@@ -121,6 +125,11 @@ class JsonFormat(Format):
             # The scores of NeMo and Vosk have any sign.
             has_known_scores=tool.anywhere and not is_cost,
         )
+
+    def naming(self, fields):
+        chosen = super().naming(fields)
+        chosen.tool = self.tool.naming(fields)
+        return chosen
 
     def matches(self, source):
         matches = self.tool.matches
@@ -243,7 +252,7 @@ class JsonFormat(Format):
         hypotheses: Sequence[Hypothesis] = ()
         if source.layout is not None:
             hypotheses, new = self._hypotheses(source, collector, confidences_are_shares)
-            source = replace(source, new_hypothesis=new)
+            source = replace(source, new_hypothesis=new, fields=self.fields)
         holders, key = (source.layout or self.tool.layouts[0]).holders(source.holder, source.record)
         reference = holders[0].get(key)
         if _is_of_tokens(reference, hypotheses):
@@ -334,7 +343,7 @@ class JsonFormat(Format):
         """The record of lists, without its other lists."""
         first, source = group[0]
         record = _copied(source.record, MAX_DEPTH)
-        places = self.tool.find(record) if source.layout else []
+        places = self.tool.naming(source.fields).find(record) if source.layout else []
         before = {path: layout.rows(value_at(record, path)) for path, layout in places}
         after = {}
         for nbest, source in group:
@@ -377,7 +386,7 @@ class JsonFormat(Format):
                 row[key] = hypothesis.text + layout.end
             if hypothesis.score is not None:
                 row[origin.score_key] = layout.signed(float(hypothesis.score))
-            rows.append(row)
+            rows.append(source.fields.put_back(row))
             entries.append(origin.entry)
         layout.put(holder, rows, entries)
         if layout.best and rows:

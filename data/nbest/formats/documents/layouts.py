@@ -17,6 +17,7 @@ from tta.data.nbest.fields import (
     named,
     reference_name,
     score_key,
+    values_at,
 )
 from tta.data.text.json_text import expect
 from tta.errors import InputError, shown
@@ -36,7 +37,8 @@ class Layout:
 
     Attributes:
         array: the key of the array.
-        texts: keys of the text. The first that all hypotheses of a list have counts.
+        texts: keys of the text, or paths to it. The first that all hypotheses of a list have
+            counts.
         scores: names of the score; the first one with a value counts (see `read_scores`).
         best: the key beside the array that repeats the best text, or None. So do other keys that
             start with it and have that text.
@@ -74,7 +76,8 @@ class Layout:
         rows: list[Any] = list(map(self.row, entries)) if isinstance(entries, list) else [None]
         if not all(isinstance(row, dict) for row in rows):
             return None
-        is_ours = any(isinstance(row.get(key), str) for row in rows for key in self.texts)
+        texts = (text for row in rows for key in self.texts for text in values_at(row, key))
+        is_ours = any(isinstance(text, str) for text in texts)
         if any(entries) and not is_ours:  # tools leave out empty texts
             return None
         # Confidences of 0, if only the first hypothesis has another, are not set.

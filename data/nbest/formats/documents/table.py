@@ -9,7 +9,17 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tta.data.nbest.fields import HYPOTHESES, IDS, LISTS, REFERENCES, SCORES, TRANSCRIPTS, named
+from tta.data.nbest.fields import (
+    ANY_FIELDS,
+    HYPOTHESES,
+    IDS,
+    LISTS,
+    REFERENCES,
+    SCORES,
+    TRANSCRIPTS,
+    NamedFields,
+    named,
+)
 from tta.data.nbest.formats.documents import layouts
 from tta.data.nbest.formats.documents.layouts import Layout, Lists, Row
 from tta.errors import InputError, shown
@@ -55,6 +65,19 @@ class Tool:
     def arrays(self) -> str:
         """The keys of the arrays of hypotheses, in words."""
         return " or ".join(dict.fromkeys(f'"{one.array}"' for one in self.layouts))
+
+    def naming(self, fields: NamedFields) -> "Tool":
+        """The tool whose lists, at any depth, may also have their texts in the named field.
+
+        Arrays of `LISTS` with texts of any name are those of the format jsonl.
+        """
+        if fields.text is None or not self.anywhere:
+            return self
+        named_layouts = [
+            one if one.array in LISTS else replace(one, texts=(fields.text, *one.texts))
+            for one in self.layouts
+        ]
+        return replace(self, layouts=tuple(named_layouts))
 
     def find(self, record: Row) -> list[tuple[KeyPath, Layout]]:
         """Where the lists of a record are, and their layouts; without interim results."""
@@ -112,12 +135,15 @@ def _generated(item, layout):
     return replace(layout, array=texts[0]) if texts else None
 
 
-def layout_format_of(record: Any) -> str | None:
-    """The name of the format with lists anywhere in a record whose lists it has, or None."""
+def layout_format_of(record: Any, fields: NamedFields = ANY_FIELDS) -> str | None:
+    """The name of the format with lists anywhere in a record whose lists it has, or None.
+
+    `fields` are those that the caller names.
+    """
     if not isinstance(record, dict) or _has_array_of_lists(record) or _has_lists_by_id(record):
         return None
     for name, tool in TOOLS.items():
-        lists = find_lists(record, tool.layouts) if tool.anywhere else ()
+        lists = find_lists(record, tool.naming(fields).layouts) if tool.anywhere else ()
         if any(layout.entries(value_at(record, path)) for path, layout in lists):
             return name
     return None
