@@ -20,6 +20,7 @@ from tta.errors import InputError
 from tta.modeling.config.base import read_config
 from tta.modeling.formats.trained_models import BUILT_IN, BUILT_IN_NAME, PRETRAINED
 from tta.names import CONFIG, STANDARDIZATION
+from tta.scoring.scorers.options import DEFAULTS, ScoreOptions
 
 FLAGS = flags.FLAGS
 
@@ -35,15 +36,15 @@ class Entry:
     Attributes:
         name: the name of its row.
         flag: the flag that names the model.
-        options: further arguments of `tta.load`. Scores are exact log-probabilities in float32,
-            unless an option says otherwise.
+        options: how it is loaded. Scores are exact log-probabilities in float32, unless an option
+            says otherwise.
         representations: the sentence vectors of tables 3 and 4.
         is_raw: whether its last outputs are those before they were standardized, as in the paper.
     """
 
     name: str
     flag: str
-    options: dict = field(default_factory=dict)
+    options: ScoreOptions = DEFAULTS
     representations: tuple = ()
     is_raw: bool = False
 
@@ -52,11 +53,6 @@ class Entry:
         """The model as `tta.load` takes it."""
         model = FLAGS[self.flag].value
         return f"raw:{model}" if self.is_raw and model else model
-
-    @property
-    def load_options(self):
-        """The arguments of `tta.load` after the model."""
-        return {"normalizer": "exact", "precision": "float32"} | self.options
 
     @property
     def missing(self):
@@ -70,16 +66,17 @@ class Entry:
             return f"--{self.flag}={name} does not exist"
         if self.is_raw and not (folder / STANDARDIZATION).exists():
             return f"{name} does not record how its outputs were standardized"
-        if self.load_options["normalizer"] == "learned":
+        if self.options.normalizer == "learned":
             config = folder / CONFIG
             if not (config.exists() and read_config(config).learned_normalizer):
                 return f"--{self.flag}={self.model} was trained without --log_normalizer_weight"
         return ""
 
 
-LEARNED = {"normalizer": "learned"}
-BFLOAT16 = {"precision": "bfloat16"}
-UNMASKED = {"pll_variant": "maskless"}
+LEARNED = ScoreOptions(normalizer="learned")
+BFLOAT16 = ScoreOptions(precision="bfloat16")
+LEARNED_BFLOAT16 = ScoreOptions(normalizer="learned", precision="bfloat16")
+UNMASKED = ScoreOptions(pll_variant="maskless")
 
 # In the paper's order. The paper's T-TA computes the exact softmax.
 SCORERS = (
@@ -92,7 +89,7 @@ SCORERS = (
     Entry("T-TA, exact", "tta"),
     Entry("T-TA, exact, bfloat16", "tta", BFLOAT16),
     Entry("T-TA, learned", "tta", LEARNED),
-    Entry("T-TA, learned, bfloat16", "tta", LEARNED | BFLOAT16),
+    Entry("T-TA, learned, bfloat16", "tta", LEARNED_BFLOAT16),
     Entry("cloze, exact", "cloze"),
     Entry("cloze, learned", "cloze", LEARNED),
     Entry("cloze base, exact", "cloze_base"),

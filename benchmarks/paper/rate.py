@@ -7,6 +7,7 @@ and vectors (`context`) on the default engine.
 """
 
 import os
+from dataclasses import replace
 
 from benchmarks.paper import common
 from tta import cli
@@ -20,17 +21,16 @@ WITH_VECTORS = ("uniLM", "biLM", "T-TA, exact", "cloze, exact", "cloze base, exa
 
 
 def main():
-    import tta
     from benchmarks.timing import Case, interleave
 
     sentences = common.transcripts()[:SENTENCES]
     entries = common.asked(common.SCORERS)
     here = [entry for entry in entries if not entry.missing]
     models = {
-        (entry.name, column): tta.load(entry.model, **options, **entry.load_options)
+        (entry.name, column): replace(entry.options, engine=engine).load(entry.model)
         for entry in here
-        for column, options in ((COLUMN, {}), (TENSORFLOW, {"engine": "tensorflow"}))
-        if not (options and entry.model.startswith("kenlm:"))
+        for column, engine in ((COLUMN, "auto"), (TENSORFLOW, "tensorflow"))
+        if not (engine == "tensorflow" and entry.model.startswith("kenlm:"))
     }
     calls = {case: lm.score for case, lm in models.items()} | {
         (entry.name, VECTORS): models[entry.name, COLUMN].encode

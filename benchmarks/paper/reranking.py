@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 
-import tta
 from benchmarks.paper.common import FLAGS, ORACLE, SCORERS, asked, cached, data, say, spread
 from tta.data.nbest.files import read_nbest, write_nbest
 from tta.scoring.metrics.significance import paired_bootstrap
@@ -169,9 +168,7 @@ def measure(table, sets, entries=SCORERS, focus="T-TA, exact"):
     for system in compared:
         for entry in system.entries:
             if entry.name not in loaded:
-                loaded[entry.name] = Once(
-                    functools.partial(tta.load, entry.model, **entry.load_options)
-                )
+                loaded[entry.name] = Once(functools.partial(entry.options.load, entry.model))
         for column, some in configs.items():
             say(f"{system.name}: {column}")
             some = [replace(config, **system.settings) for config in some]

@@ -17,7 +17,6 @@ from benchmarks.paper.common import ENCODERS, FLAGS, asked, cached, data, say, s
 from tta import cli
 from tta.data.pairs.sts import read_sts
 from tta.scoring.metrics.significance import bootstrap, interval
-from tta.scoring.scorers.options import EncodeOptions
 from tta.scoring.similarity.config import StsConfig
 from tta.scoring.similarity.sts import compare_files, vectors_name
 
@@ -140,7 +139,7 @@ def measure(table, files):
             config = StsConfig(
                 sts_file=list(paths.values()), representation=[representation], pooling=[pooling]
             )
-            report = compare_files(config, [entry.model], EncodeOptions(**entry.load_options))
+            report = compare_files(config, [entry.model], entry.options)
             for result in report.results:
                 column = next(c for c, path in paths.items() if path == str(result.path))
                 row = row_name(entry, result.vectors)

@@ -28,13 +28,12 @@ WER = "Arctic clean, WER %"
 TEST = tuple(f"test-clean, {column}" for column in TOKEN)
 
 # A perplexity needs probabilities that sum to 1.
-ENTRIES = [entry for entry in common.SCORERS if entry.load_options["normalizer"] == "exact"]
+ENTRIES = [entry for entry in common.SCORERS if entry.options.normalizer == "exact"]
 
 
 def main():
     import numpy as np
 
-    import tta
     from tta.data.nbest.files import read_nbest
 
     sentences = common.transcripts()
@@ -65,7 +64,7 @@ def main():
         if entry.missing:
             continue
         common.say(entry.name)
-        lm = tta.load(entry.model, **entry.load_options)
+        lm = entry.options.load(entry.model)
         sums, counts = lm.score_with_counts(sentences, progress=sys.stderr.isatty())
         signatures[entry.name] = lm.signature
         for columns, sizes in ((TOKEN, counts), (WORD, words)):
