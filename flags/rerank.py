@@ -5,6 +5,7 @@ Example:
     tta rerank --nbest_file=examples/asr.test.json --dev_nbest_file=examples/asr.dev.json
 """
 
+import os
 import sys
 
 from tta import cli
@@ -20,6 +21,9 @@ def check(models: SeveralModels, config: RerankConfig, options: RerankOptions) -
 
 
 def main(models: SeveralModels, config: RerankConfig, options: RerankOptions) -> None:
+    # NumPy's products are small here: more threads would wait longer than they compute. NumPy reads
+    # it when it is imported.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from tta.scoring.reranking.rerank import rerank_files
 
     report = rerank_files(config, models.names_or_none, options)

@@ -14,6 +14,7 @@ from rapidfuzz.process import cdist
 
 from tta.errors import InputError, shown
 from tta.registry import Registry
+from tta.scoring.metrics.error_rate import USUAL_EDITS
 
 # Factor on the first-pass scores before their softmax weights the distances.
 _SHARPNESS = 0.3
@@ -41,7 +42,14 @@ class ListTexts:
         count = len(self.texts)
         share = np.stack([np.full(count, 1 / max(count, 1)), exponentials], axis=1)
         share /= np.maximum(share.sum(axis=0), 1e-30)
-        return cdist(self.texts, self.texts, scorer=Levenshtein.distance, dtype=np.int32) @ share
+        distances = cdist(
+            self.texts,
+            self.texts,
+            scorer=Levenshtein.distance,
+            score_hint=USUAL_EDITS,
+            dtype=np.int32,
+        )
+        return distances @ share
 
 
 @dataclass(frozen=True)

@@ -216,8 +216,8 @@ def score_texts(lm: Scorer, texts: Iterable[str], progress: bool = False) -> Tok
 
 def common_features(nbest: Sequence[NBestList]) -> set[str]:
     """The names of the features that every hypothesis has, and `RANK`."""
-    names = [h.features.keys() for nbest_list in nbest for h in nbest_list.hypotheses]
-    return set(names[0]).intersection(*names[1:]) | {RANK} if names else {RANK}
+    features = [h.features for nbest_list in nbest for h in nbest_list.hypotheses]
+    return set(features[0]).intersection(*features[1:]) | {RANK} if features else {RANK}
 
 
 def check_widths(nbest: Sequence[NBestList]) -> None:

@@ -8,7 +8,6 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.optimize import minimize
 
 from tta.scoring.combining.decision import select
 from tta.scoring.combining.guess import MODEL_UNITS, guess, spread
@@ -56,6 +55,8 @@ def tune(lists: ScoredLists, statistics: ListStatistics, fixed: FixedWeights) ->
 
 def _fit(present, columns, errors):
     """The point [F] with the fewest expected errors of the hypotheses, [L, N], near the guess."""
+    from scipy.optimize import minimize  # takes half a second, and most lists have no dev lists
+
     prior = columns.point(columns.start)
     cost = np.where(np.isin(columns.names, [FIRST, RANK]), _HELD, _FREE)
     values = columns.values
