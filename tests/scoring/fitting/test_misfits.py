@@ -64,7 +64,7 @@ MISFITS = {  # what is done to the dev lists, whether it is an error, and a part
     "x3": (score(lambda s, *_: 3 * s), False, "times as large in the lists that"),
     "x1/3": (score(lambda s, *_: s / 3), False, "times as large in the lists to rerank"),
     "x1000": (score(lambda s, *_: 1000 * s), True, "times as large in the lists that"),
-    "word mean": (score(lambda s, h, _: s / num_words(h)), False, "number of words by 1.00"),
+    "word mean": (score(lambda s, h, _: s / num_words(h)), False, "or a mean in one of them"),
     "costs": (score(lambda s, *_: -s), True, "first pass is positive in the lists"),
     "probabilities": (score(lambda s, *_: math.exp(s / 1000)), True, "scores of two kinds"),
     "costs around 0": (
