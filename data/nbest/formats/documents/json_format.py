@@ -127,7 +127,7 @@ class JsonFormat(Format):
         )
 
     def naming(self, fields):
-        chosen = super().naming(fields)
+        chosen: Any = super().naming(fields)
         chosen.tool = self.tool.naming(fields)
         return chosen
 
