@@ -39,8 +39,9 @@ def twin(texts, first_pass):
         (["the cat sat", "the cad sat", "a cat", "", "the cat sat"], [-1.0, -2.5, -7.0, 0.5, -3.0]),
         (["naïve café", "naive cafe", "光が見える", "光見える"], [-3.0, 4.0, 0.0, 1.0]),
         (["alone"], [-5.0]),
+        (["a b " * 40, "c d e " * 30, "a b", "a b " * 39], [-1.0, -1.5, -2.0, -2.5]),
     ],
-    ids=["words", "any script", "one"],
+    ids=["words", "any script", "one", "more edits than usual"],
 )
 def test_a_twin(texts, first_pass):
     found = list_features(texts, np.array(first_pass))
