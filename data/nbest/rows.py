@@ -5,13 +5,10 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tta.data.nbest.lists import Hypothesis, ListCollector, NBestList
 from tta.errors import InputError, located, shown
-
-if TYPE_CHECKING:
-    from tta.data.nbest.formats.base import Source
 
 # The least mean similarity of the hypotheses of an utterance to the first one. On the lists of
 # docs/reranking.md it is 0.79 to 0.98, and 0.22 to 0.38 between different utterances.
@@ -30,18 +27,19 @@ def mostly(lines: Sequence[str], test: Callable[[str], Any]) -> bool:
 
 
 def collect_groups(
-    source: "Source",
     rows: Iterable[tuple[int, Any]],
     parse: Callable[[Any], tuple[str, Hypothesis]],
     collector: ListCollector,
     reference_of: Callable[[Hypothesis], str | None] = lambda hypothesis: None,
     order: Callable[[Sequence[Hypothesis]], Sequence[Hypothesis]] = lambda hypotheses: hypotheses,
+    *,
+    file_of: Callable[[int], int] = lambda line: 0,
 ) -> None:
     """Adds a list for each run of rows, [(line number, row)], with the same id in one file.
 
-    `rows` are those of the source, with the numbers of their lines. `parse` turns a row into id and
-    hypothesis; `reference_of` finds the reference of its list, which may be missing in all rows but
-    the first; `order` is that of a list.
+    `parse` turns a row into id and hypothesis; `reference_of` finds the reference of its list,
+    which may be missing in all rows but the first; `order` is that of a list; `file_of` is
+    `Source.file_of`, if the rows may be of several files.
     """
 
     def parsed():
@@ -52,7 +50,7 @@ def collect_groups(
 
     def place(row):
         number, utterance_id, _ = row
-        return source.file_of(number), utterance_id
+        return file_of(number), utterance_id
 
     for (_, utterance_id), group in itertools.groupby(parsed(), key=place):
         numbers, _, hypotheses = zip(*group, strict=True)

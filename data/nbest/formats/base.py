@@ -188,7 +188,8 @@ class Format:
 
     def read(self, source: Source, collector: ListCollector) -> None:
         """Adds every list of a `Source` to a `ListCollector`."""
-        raise NotImplementedError
+        for number, row in source.rows:
+            self.read_row(number, row, collector)
 
     def read_row(self, number: int, row: str, collector: ListCollector) -> None:
         """Adds the list in line `number` to a `ListCollector`."""

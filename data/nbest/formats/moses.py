@@ -47,7 +47,10 @@ class MosesFormat(Format):
         words = [word for text in texts for word in _SEGMENT.sub("", text).split()]
         has_factors = bool(words) and all(_without_factors(word) != word for word in words)
         collect_groups(
-            source, source.rows, lambda line: self._parse(line, not has_factors), collector
+            source.rows,
+            lambda line: self._parse(line, not has_factors),
+            collector,
+            file_of=source.file_of,
         )
 
     def _parse(self, line, only_unknown):

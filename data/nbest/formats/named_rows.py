@@ -74,7 +74,12 @@ class NamedRowsFormat(Format):
             return ranked(hypotheses, fields)
 
         collect_groups(
-            source, self.rows(source), parse, collector, reference_of=reference_of, order=order
+            self.rows(source),
+            parse,
+            collector,
+            reference_of=reference_of,
+            order=order,
+            file_of=source.file_of,
         )
         self._check_text(collector)
 

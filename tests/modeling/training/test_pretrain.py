@@ -21,6 +21,8 @@ from tta.modeling.training import evaluation
 from tta.modeling.training.pretrain import pretrain
 from tta.modeling.training.trainer import Trainer
 
+pytestmark = pytest.mark.tensorflow
+
 ROOT = Path(__file__).resolve().parents[3]
 
 
