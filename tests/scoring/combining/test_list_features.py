@@ -39,7 +39,10 @@ def twin(texts, first_pass):
         (["the cat sat", "the cad sat", "a cat", "", "the cat sat"], [-1.0, -2.5, -7.0, 0.5, -3.0]),
         (["naïve café", "naive cafe", "光が見える", "光見える"], [-3.0, 4.0, 0.0, 1.0]),
         (["alone"], [-5.0]),
-        (["ab " * 40 + "a", "c d e " * 20 + "f", "a b", "ab " * 39 + "a"], [-1.0, -1.5, -2.0, -2.5]),
+        (
+            ["ab " * 40 + "a", "c d e " * 20 + "f", "a b", "ab " * 39 + "a"],
+            [-1.0, -1.5, -2.0, -2.5],
+        ),
     ],
     ids=["words", "any script", "one", "more edits than usual"],
 )
