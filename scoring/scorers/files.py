@@ -40,6 +40,7 @@ from tta.scoring.scorers.options import DEFAULTS, ENCODE_DEFAULTS, EncodeOptions
 from tta.scoring.scorers.pooling import fit_pooling
 from tta.scoring.scorers.rows import (
     columns_of,
+    header_notes,
     in_unit,
     is_folder_of_texts,
     keeps_columns,
@@ -161,7 +162,8 @@ def score_file(
         if not report.sentences:
             write_columns(file, output_file, _columns(config, paths))
         texts = [sentence.text for sentence in seen]
-        report.notes = [*lm.notes, *input_notes(reader), *language_notes(lm, texts)]
+        report.notes = [*lm.notes, *input_notes(reader), *header_notes(config, paths)]
+        report.notes += language_notes(lm, texts)
         if config.words and _BOTH_SIDES.search(lm.signature):
             report.notes.append("each word is scored given the words on both sides of it")
         if config.words and not config.split_punctuation:

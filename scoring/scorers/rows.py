@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tta.data.text.lines import iter_lines
-from tta.data.text.parquet import is_parquet
-from tta.data.text.tables import delimiter_of, table_rows
+from tta.data.text.parquet import SUFFIX, is_parquet
+from tta.data.text.tables import delimiter_of, is_number, table_rows
 from tta.data.text.words import is_punctuation, split_punctuation
 from tta.errors import shown
 from tta.scoring.scorers.config import ScoreConfig
@@ -21,7 +21,15 @@ _BITS: dict[str, str] = dict(
     zip(_LOGS, ("surprisal", "surprisals", "word_surprisals"), strict=True)
 )
 # The columns of a table of words, and of one of sentences.
-_OF_WORDS = {"file", "sentence", "text", "word_number", "word", "log_probability", "surprisal"}
+_OF_WORDS = {
+    "file",
+    "sentence_number",
+    "text",
+    "word_number",
+    "word",
+    "log_probability",
+    "surprisal",
+}
 _OF_SENTENCES = {
     "file",
     *_BITS,
@@ -31,6 +39,7 @@ _OF_SENTENCES = {
     "perplexity",
     "tokens",
 }
+_SEEN_ROWS = 20  # of a table, to tell whether it has a header
 
 
 def row_maker(
@@ -63,15 +72,44 @@ def row_maker(
 
 
 def keeps_columns(config: ScoreConfig, path: str, files: Sequence[str]) -> bool:
-    """Whether the output, a table, has the columns of the input, a table in files (no pipe)."""
-    if not (config.column and files) or delimiter_of(path) is None:
+    """Whether the rows of the output have the columns of the input, a table in files (no pipe).
+
+    Of Parquet in Parquet, `ParquetWriter.put_beside` writes them, with their types.
+    """
+    if not (config.column and files and all(map(os.path.isfile, files))):
         return False
-    return all(os.path.isfile(file) and not is_parquet(file) for file in files)
+    if path.endswith(SUFFIX):
+        return not any(map(is_parquet, files))
+    return delimiter_of(path) is not None
 
 
 def columns_of(config: ScoreConfig, file: str) -> list[str]:
     """The names that the columns of a table without rows have in a table of sentences."""
     return _Columns(config, by_word=False).of_header(file)
+
+
+def header_notes(config: ScoreConfig, files: Sequence[str]) -> list[str]:
+    """A note if the column has a number, so that all rows are scored, and a first row looks named.
+
+    It does if some column has numbers in the rows below, and none there, or if its cell of the
+    sentences is "sentence" or "text".
+    """
+    if not (config.column or "").isdecimal():
+        return []
+    for file in files:
+        if not os.path.isfile(file) or is_parquet(file):
+            continue
+        rows = table_rows(iter_lines(file, may_be_empty=True), file)
+        seen = list(itertools.islice(rows, _SEEN_ROWS))
+        if not seen or seen[0][0] == 0:  # the keys of JSON lines, which are not scored
+            continue
+        first, *later = (cells for _, cells in seen)
+        columns = zip(first, zip(*later, strict=True), strict=True) if later else ()
+        has_names = any(not is_number(c) and all(map(is_number, below)) for c, below in columns)
+        if has_names or first[int(config.column or 1) - 1].strip().lower() in ("sentence", "text"):
+            rule = "the first row was scored, and may be a header: --column=NAME reads it as one"
+            return [f"{rule}, first {shown(', '.join(first))} in {file}"]
+    return []
 
 
 def is_folder_of_texts(config: ScoreConfig, files: Sequence[str]) -> bool:
@@ -135,12 +173,12 @@ def _beside(
 ) -> Iterator[dict[str, Any]]:
     """What stands beside each sentence: its file, if the input is a folder; its columns."""
     if not (in_folder or columns):
-        yield from ({"sentence": number} if by_word else {} for number in itertools.count(1))
+        yield from ({"sentence_number": number} if by_word else {} for number in itertools.count(1))
     count = itertools.count(1)
     for file in files:
         lines = iter_lines(file, may_be_empty=True)
         for cells in columns.of_file(file) if columns else ({} for _ in lines):
-            numbered = {"sentence": next(count), **cells} if by_word else cells
+            numbered = {"sentence_number": next(count), **cells} if by_word else cells
             yield ({"file": file} if in_folder else {}) | numbered
 
 

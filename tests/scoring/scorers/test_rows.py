@@ -35,7 +35,7 @@ def test_a_table_has_a_row_per_word_with_the_columns_of_the_input(table):
     done = score(f"--input_file={table}", "--column=text", "--words", f"--output_file={out}")
     assert done.returncode == 0, done.stderr
     assert out.read_text().splitlines() == [
-        "sentence,item,word_,word_number,word,log_probability",
+        "sentence_number,item,word_,word_number,word,log_probability",
         "1,1,x,1,the,-1.0",
         "1,1,x,2,cat,-1.0",
         "3,3,u,1,the,-1.0",
@@ -68,6 +68,47 @@ def test_a_table_of_sentences_keeps_all_columns(table, flags, expected):
     assert lines[2].startswith('2,"y, z",,')
 
 
+@pytest.mark.parametrize("words", [(), ("--words",)], ids=["sentences", "words"])
+@pytest.mark.parametrize(("read", "written"), [("csv", "parquet"), ("parquet", "csv")])
+def test_columns_are_kept_from_one_kind_of_table_to_another(table, read, written, words):
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    texts = {"item": ["1", "2"], "sentence": ["x", "y"], "text": ["the cat", "the cat"]}
+    table.write_text("item,sentence,text\n1,x,the cat\n2,y,the cat\n")
+    parquet.write_table(pyarrow.table(texts), table.with_suffix(".parquet"))
+    out = table.parent / f"out.{written}"
+    source = table.with_suffix(f".{read}")
+    done = score(f"--input_file={source}", "--column=text", *words, f"--output_file={out}")
+    assert done.returncode == 0, done.stderr
+    if written == "csv":
+        lines = [line.split(",") for line in out.read_text().splitlines()]
+        rows = [dict(zip(lines[0], line, strict=True)) for line in lines[1:]]
+    else:
+        rows = parquet.read_table(out).to_pylist()
+    assert list(dict.fromkeys((row["item"], row["sentence"]) for row in rows)) == [
+        ("1", "x"),
+        ("2", "y"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "column", "noted"),
+    [
+        ("item,word\n1,the cat\n2,the dog\n", 2, True),
+        ("name,Sentence\na,the cat\n", 2, True),
+        ("a,the cat\nb,the dog\n", 2, False),
+        ("1,the cat\n2,the dog\n", 2, False),
+        ('{"item": 1, "text": "the cat"}\n', 2, False),
+        ("item,word\n1,the cat\n", "word", False),
+    ],
+)
+def test_a_first_row_that_is_scored_and_may_be_a_header_is_noted(table, content, column, noted):
+    table.write_text(content)
+    done = score(f"--input_file={table}", f"--column={column}", "--output_file=-")
+    assert done.returncode == 0, done.stderr
+    assert ("the first row was scored, and may be a header" in done.stderr) == noted
+
+
 def test_a_name_of_ours_and_a_table_without_rows(table):
     out = table.parent / "out.csv"
     table.write_text("score,text\n5,the cat\n")
@@ -87,7 +128,7 @@ def test_columns_have_numbers_without_a_header_and_words_bits(table):
     done = score(f"--input_file={table}", *flags)
     assert done.returncode == 0, done.stderr
     head, *rows = [line.split("\t") for line in out.read_text().splitlines()]
-    assert head == ["sentence", "1", "2", "text", "word_number", "word", "surprisal"]
+    assert head == ["sentence_number", "1", "2", "text", "word_number", "word", "surprisal"]
     assert rows == [
         ["1", "1", "x", "the cat", "1", "the", SURPRISAL],
         ["1", "1", "x", "the cat", "2", "cat", SURPRISAL],
