@@ -196,9 +196,9 @@ def describe_best(changes: Sequence[Change], decision: Decision) -> list[str]:
     of = f" of {len(changes):,} ({counts})" if verdicts else f" of {len(changes):,}"
     title = f"the largest change{of}: {shown(nbest_list.utterance_id)}{what}"
     if decision.expected_losses is None:
-        headings = ("combined score",)
+        headings = ["combined score"]
     else:
-        headings = "probability", "expected loss"
+        headings = ["probability", "expected loss"]
     rows = [(" " * 10, headings, "")]
     for name, i in (("first pass", change.before), ("reranked", change.after)):
         text = " ".join(nbest_list.hypotheses[i].text.split())

@@ -6,6 +6,7 @@ import fastapi
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
 
 import tta
 from tta.errors import InputError
@@ -54,7 +55,8 @@ def make_app(models: ServedModels | Scorer, config: ServerConfig) -> fastapi.Fas
     )
     _add_routes(app, answers)
     _add_pages(app)
-    paths |= {route.path for route in app.routes if "{" not in route.path}
+    routes = [route for route in app.routes if isinstance(route, Route)]
+    paths |= {route.path for route in routes if "{" not in route.path}
     _handle_failures(app)
     _describe(app)
     app.add_middleware(Guard, config=config, observe=meters.observe)

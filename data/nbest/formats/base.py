@@ -100,6 +100,7 @@ class Source:
 
         Raises InputError if a list would begin in one file and end in the next, or not end.
         """
+        assert self.beam_size is not None
         in_file = Counter(map(self.file_of, lines))
         for number, rows in in_file.items():
             if rows % self.beam_size:

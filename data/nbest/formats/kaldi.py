@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tta.data.nbest.formats.base import Format
 from tta.data.nbest.formats.fairseq import has_fairseq_lines
-from tta.data.nbest.lists import Hypothesis, parse_score
+from tta.data.nbest.lists import Hypothesis, parse_number
 from tta.data.nbest.rows import check_fields, doubt_of_groups, mostly
 from tta.data.text.files import each_path
 from tta.data.text.lines import JoinedLines
@@ -129,7 +129,7 @@ class KaldiFormat(Format):
                 key = self._split(key)
                 if key in costs:
                     raise InputError(f"duplicate hypothesis number {key[1]} of {shown(key[0])}")
-                costs[key] = _Cost(parse_score(values[0]), lines.place(line_number))
+                costs[key] = _Cost(parse_number(values[0], "score"), lines.place(line_number))
         return costs
 
     def _split(self, key):

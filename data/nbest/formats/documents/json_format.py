@@ -254,7 +254,7 @@ class JsonFormat(Format):
             hypotheses, new = self._hypotheses(source, collector, confidences_are_shares)
             source = replace(source, new_hypothesis=new, fields=self.fields)
         holders, key = (source.layout or self.tool.layouts[0]).holders(source.holder, source.record)
-        reference = holders[0].get(key)
+        reference: Any = holders[0].get(key)
         if _is_of_tokens(reference, hypotheses):
             reference = " ".join(reference)
         collector.add(name, hypotheses, reference, {self.name: source})
