@@ -73,7 +73,8 @@ def iter_lists(
                         chosen.read_row(number, line, collector)
                         yield from ((chosen, nbest) for nbest in collector.take())
             else:
-                source = replace(source, lines=[*head, *rest]) if (rest := [*lines]) else source
+                if later_lines := [*lines]:
+                    source = replace(source, lines=[*head, *later_lines])
                 if format is None and (doubt := chosen.doubt(source)):
                     raise InputError(f"the file may be in the format {chosen.name}, but {doubt}")
                 _read_whole(chosen, source, collector)
@@ -108,13 +109,13 @@ def _read_folder(folder, format, options, collector) -> Iterator[tuple[Format, N
 def _folder_of(path: Path | str | Sequence[Path | str]) -> Path | None:
     """The folder that the path names; None if it names files. Raises InputError for a mixture."""
     paths = each_path(path)
-    for one in paths:
-        if str(one) == STANDARD_STREAM and len(paths) > 1:
-            raise InputError("standard input is read alone, not with other files", shown_path(one))
-        if os.path.isdir(one) and not is_parquet(str(one)):
+    for file in paths:
+        if str(file) == STANDARD_STREAM and len(paths) > 1:
+            raise InputError("standard input is read alone, not with other files", shown_path(file))
+        if os.path.isdir(file) and not is_parquet(str(file)):
             if len(paths) > 1:
-                raise InputError("a folder is read alone, not with other files", one)
-            return Path(one)
+                raise InputError("a folder is read alone, not with other files", file)
+            return Path(file)
     return None
 
 
@@ -138,8 +139,8 @@ def _explain(file, options):
     """Raises InputError: what the first file of a folder is that is not read as a folder."""
     with located(path=file):
         head = read_head(iter_lines(file))
-        found = choose_format(None, Source(head, stem=_stem(file.name), **options))
-        raise InputError(f"a folder of files in the format {found.name} is not read: join them")
+        chosen = choose_format(None, Source(head, stem=_stem(file.name), **options))
+        raise InputError(f"a folder of files in the format {chosen.name} is not read: join them")
 
 
 def _read_whole(chosen, source, collector):
@@ -167,9 +168,9 @@ def _format_of_files(folder: Path, name: str | None, options) -> Format | None:
         opened: Any = iter_lines(file)
         with contextlib.suppress(InputError), contextlib.closing(opened) as lines:
             source = Source(read_head(lines), stem=_stem(file.name), **options)
-            found = matching_formats(source)
-            if len(found) == 1 and found[0].reads_folders:
-                return found[0]
+            matching = matching_formats(source)
+            if len(matching) == 1 and matching[0].reads_folders:
+                return matching[0]
     return None
 
 
@@ -251,21 +252,22 @@ def _detect(source: Source) -> Format:
         raise InputError("the file is empty")
     if "".join(source.head).split() in (["[]"], ["{}"], ["[", "]"]):
         raise InputError("the file holds no list")
-    found = matching_formats(source)
-    if len(found) == 1:
-        return found[0]
+    matching = matching_formats(source)
+    if len(matching) == 1:
+        return matching[0]
     is_transcript = _TRANSCRIPT.search(source.start) and not _ALTERNATIVES.search(source.start)
-    if not found and is_transcript:
+    if not matching and is_transcript:
         raise InputError(
             "this is a transcript, with one text for each time: an N-best list needs the others, "
             "too; decode again and keep all beams (docs/tutorials/whisper.md)"
         )
-    if found:
-        names = " or ".join(format.name for format in found)
+    if matching:
+        names = " or ".join(format.name for format in matching)
         raise InputError(f"could be {names}: name the format")
     rule = f"no known format of N-best lists; it looks like {_appearance(source)}"
     formats = [load_format(name) for name in FORMATS]
-    for format in [one for one in formats if one.is_folder] if source.folder else formats:
+    folders = [format for format in formats if format.is_folder]
+    for format in folders if source.folder else formats:
         if missing := format.missing(source):
             nearest = f"the nearest is {format.name}, {format.layout}; missing: {missing}"
             raise InputError(f"{rule}; {nearest}")

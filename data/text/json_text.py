@@ -1,6 +1,5 @@
 """Strict JSON: errors name lines, and no key occurs twice. Records of JSON, and writing."""
 
-import contextlib
 import itertools
 import json
 import re
@@ -33,14 +32,6 @@ def load_json(text: str, first_line: int = 1) -> Any:
         raise InputError("malformed JSON: nested too deeply", line=first_line) from None
     except ValueError as error:  # an integer of thousands of digits
         raise InputError(f"malformed JSON: {error}", line=first_line) from None
-
-
-def is_document(line: str) -> bool:
-    """Whether a line is a JSON object, so that the others of the file may be one each, too."""
-    is_object = line.lstrip().startswith("{")
-    with contextlib.suppress(InputError):
-        return is_object and isinstance(load_json(line), dict)
-    return is_object and line.rstrip().endswith("}")  # a malformed one, which its reader names
 
 
 class JsonDocument(NamedTuple):

@@ -90,7 +90,7 @@ def _decoded(stream, shown, max_bytes, strip, may_be_empty):
     except UnicodeDecodeError as error:
         rule = f"expected UTF-8, got byte 0x{error.object[error.start]:02x}"
         if not CONTROLS.search(error.object):
-            rule += "; of Windows, iconv -f CP1252 -t UTF-8 converts it"
+            rule += "; iconv -f CP1252 -t UTF-8 converts text of Windows"
         raise InputError(rule, shown, number) from None
     if number == 0 and not may_be_empty:
         raise InputError("the file is empty", shown)
@@ -183,8 +183,13 @@ class JoinedLines:
 
     def place(self, line: int) -> tuple[Path | str, int]:
         """The file that has a line of all, and the number of the line there."""
-        i = max(bisect.bisect_left(self.starts, line) - 1, 0)
-        return shown_path(self.paths[i]), line - self.starts[i]
+        number = file_of(self.starts, line)
+        return shown_path(self.paths[number]), line - self.starts[number]
+
+
+def file_of(starts: Sequence[int], line: int) -> int:
+    """Which of several files has a line of all, from 0; `starts` as in `JoinedLines`."""
+    return max(bisect.bisect_left(starts, line) - 1, 0)
 
 
 def _files_of(path: Path | str) -> Sequence[Path | str]:

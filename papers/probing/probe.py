@@ -46,9 +46,9 @@ def probe_files(
 
     Files are checked before models are loaded, and representations before anything is encoded. The
     features of a model are in memory while it is measured. Each of `models` is a first argument of
-    `tta.load` (None is the built-in model); `options` are the others. Raises
-    InputError if a file is missing, malformed or has too few examples of a label, a model cannot be
-    loaded or does not have a representation, or a vector is not finite.
+    `tta.load` (None is the built-in model); `options` are the others. Raises InputError if a file
+    is missing, malformed or has too few examples of a label, a model cannot be loaded or does not
+    have a representation, or a vector is not finite.
     """
     task, sizes, notes = _read(config)
     seeds = _seeds(config)

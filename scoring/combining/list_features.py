@@ -9,12 +9,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from rapidfuzz.distance import Levenshtein
-from rapidfuzz.process import cdist
 
 from tta.errors import InputError, shown
 from tta.registry import Registry
-from tta.scoring.metrics.error_rate import USUAL_EDITS
+from tta.scoring.metrics.error_rate import character_edits
 
 # Factor on the first-pass scores before their softmax weights the distances.
 _SHARPNESS = 0.3
@@ -42,14 +40,7 @@ class ListTexts:
         count = len(self.texts)
         share = np.stack([np.full(count, 1 / max(count, 1)), exponentials], axis=1)
         share /= np.maximum(share.sum(axis=0), 1e-30)
-        distances = cdist(
-            self.texts,
-            self.texts,
-            scorer=Levenshtein.distance,
-            score_hint=USUAL_EDITS,
-            dtype=np.int32,
-        )
-        return distances @ share
+        return character_edits(self.texts) @ share
 
 
 @dataclass(frozen=True)

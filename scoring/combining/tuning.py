@@ -55,7 +55,7 @@ def tune(lists: ScoredLists, statistics: ListStatistics, fixed: FixedWeights) ->
 
 def _fit(present, columns, errors):
     """The point [F] with the fewest expected errors of the hypotheses, [L, N], near the guess."""
-    from scipy.optimize import minimize  # takes half a second, and most lists have no dev lists
+    from scipy.optimize import minimize  # slow to import, and only dev lists need it
 
     prior = columns.point(columns.start)
     cost = np.where(np.isin(columns.names, [FIRST, RANK]), _HELD, _FREE)

@@ -23,7 +23,7 @@ CHARACTER_ERRORS, REFERENCE_CHARACTERS = 4, 5
 _WORD_LENGTH = 5  # characters, with a blank
 # Most hypotheses of a list differ in fewer characters. rapidfuzz looks for so few edits first; its
 # result is the same for any number.
-USUAL_EDITS = 10
+_USUAL_EDITS = 10
 # Blanks beside scripts that are written without blanks.
 _NO_BLANK = re.compile(f"(?<={WITHOUT_BLANKS.pattern}) | (?={WITHOUT_BLANKS.pattern})")
 _COLUMN = {SUBSTITUTION: SUBSTITUTIONS, INSERTION: INSERTIONS, DELETION: DELETIONS}
@@ -134,13 +134,7 @@ class CharacterErrorRate(WordErrorRate):
     def losses(self, texts: Sequence[str]) -> np.ndarray:
         """The number of character errors of text i if text j is correct: [n, n] float32."""
         joined = [characters(self.normalize(text).split()) for text in texts]
-        return cdist(
-            joined,
-            joined,
-            scorer=Levenshtein.distance,
-            score_hint=USUAL_EDITS,
-            dtype=np.float32,
-        )
+        return character_edits(joined).astype(np.float32)
 
     def details(self, totals: np.ndarray) -> dict[str, float]:
         """The WER in percent."""
@@ -152,6 +146,11 @@ def _rate(errors, totals, column, unit):
     if not np.all(lengths):
         raise InputError(f"the references have no {unit}s: the {unit} error rate is not defined")
     return 100.0 * errors / lengths
+
+
+def character_edits(texts: Sequence[str]) -> np.ndarray:
+    """The number of characters by which each text differs from each other one: [n, n] int32."""
+    return cdist(texts, texts, scorer=Levenshtein.distance, score_hint=_USUAL_EDITS, dtype=np.int32)
 
 
 def characters(words: Sequence[str]) -> str:

@@ -123,7 +123,7 @@ class ScoreOptions(EncodeOptions):
     )
 
     def among(self, model: Any, models: Sequence[Any]) -> "ScoreOptions":
-        """Those of one of several models: a begin token is for models of transformers alone."""
+        """These options for one of several models. Only those of transformers get a begin token."""
         if _is_causal(model) or not any(map(_is_causal, models)):
             return self
         return replace(self, begin_token=None)

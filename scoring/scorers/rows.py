@@ -89,12 +89,13 @@ def columns_of(config: ScoreConfig, file: str) -> list[str]:
 
 
 def header_notes(config: ScoreConfig, files: Sequence[str]) -> list[str]:
-    """A note if the column has a number, so that all rows are scored, and a first row looks named.
+    """A note if --column is a number, and the first row, which is then scored, may be a header.
 
-    It does if some column has numbers in the rows below, and none there, or if its cell of the
-    sentences is "sentence" or "text".
+    It may be one if a column has numbers in all rows but the first, or if the first sentence is the
+    word "sentence" or "text".
     """
-    if not (config.column or "").isdecimal():
+    column = config.column or ""
+    if not column.isdecimal():
         return []
     for file in files:
         if not os.path.isfile(file) or is_parquet(file):
@@ -105,8 +106,10 @@ def header_notes(config: ScoreConfig, files: Sequence[str]) -> list[str]:
             continue
         first, *later = (cells for _, cells in seen)
         columns = zip(first, zip(*later, strict=True), strict=True) if later else ()
-        has_names = any(not is_number(c) and all(map(is_number, below)) for c, below in columns)
-        if has_names or first[int(config.column or 1) - 1].strip().lower() in ("sentence", "text"):
+        has_names = any(
+            not is_number(cell) and all(map(is_number, below)) for cell, below in columns
+        )
+        if has_names or first[int(column) - 1].strip().lower() in ("sentence", "text"):
             rule = "the first row was scored, and may be a header: --column=NAME reads it as one"
             return [f"{rule}, first {shown(', '.join(first))} in {file}"]
     return []

@@ -91,9 +91,9 @@ def compare_files(
     The files are checked before the models are loaded, and the representations before anything is
     encoded. The output appears only when it is complete; without `output_file`, the similarities go
     to standard output if a file has no gold scores. Each of `models` is a first argument of
-    `tta.load` (None is the built-in model); `options` are the others. Raises
-    InputError if a file is missing, malformed or exists already, a model does not have a
-    representation, or a correlation is not defined.
+    `tta.load` (None is the built-in model); `options` are the others. Raises InputError if a file
+    is missing, malformed or exists already, a model does not have a representation, or a
+    correlation is not defined.
     """
     files = [(str(shown_path(path)), read_sts(path)) for path in expand_globs(config.sts_file)]
     for path, pairs in files:

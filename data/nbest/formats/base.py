@@ -1,6 +1,5 @@
 """The interface of file formats for N-best lists, and the source that they read."""
 
-import bisect
 import contextlib
 import copy
 import functools
@@ -17,6 +16,7 @@ from tta.data.nbest.formats.documents.table import layout_format_of
 from tta.data.nbest.formats.documents.times import TimedWord
 from tta.data.nbest.lists import Hypothesis, ListCollector, NBestList
 from tta.data.text.json_text import JsonDocuments
+from tta.data.text.lines import file_of
 from tta.errors import InputError, shown
 
 HEAD_ROWS = 20  # the number of rows from which a format is detected
@@ -93,7 +93,7 @@ class Source:
 
     def file_of(self, line: int) -> int:
         """Which of several files has a line, from 0."""
-        return bisect.bisect_left(self.starts, line) - 1
+        return file_of(self.starts, line)
 
     def check_whole_beams(self, lines: Iterable[int]) -> None:
         """Checks that each file has `beam_size` of these lines, given by number, for every list.

@@ -25,7 +25,7 @@ _NAME_IT = "--format=kaldi reads it as lists"
 
 @dataclass(frozen=True)
 class _Cost:
-    """A cost, and the file and the line that it is in; they make no difference."""
+    """A cost, and its file and line, by which costs are not compared."""
 
     value: float
     place: tuple[Path | str, int] = field(compare=False)
@@ -64,15 +64,15 @@ class KaldiFormat(Format):
                 texts.setdefault(match[1], []).append((match[3] or "").strip())
         if max(map(len, numbers.values()), default=0) == 1:
             return f"each id has one hypothesis; {_NAME_IT}"
-        for utterance_id, found in numbers.items():
-            if max(found) != len(set(found)):
-                first = ", ".join(map(str, sorted(found)[:3]))
+        for utterance_id, of_id in numbers.items():
+            if max(of_id) != len(set(of_id)):
+                first = ", ".join(map(str, sorted(of_id)[:3]))
                 return (
                     f"the numbers of {shown(utterance_id)} are {first} ..., not 1 to N; {_NAME_IT}"
                 )
         if source.score_file is None:
-            several = [one for one in texts.values() if len(one) > 1]
-            if all(len(set(one)) == 1 for one in several):
+            several = [of_id for of_id in texts.values() if len(of_id) > 1]
+            if all(len(set(of_id)) == 1 for of_id in several):
                 return f"the texts of each id are equal, as in utt2spk; {_NAME_IT}"
             return doubt_of_groups(texts, self.name)
         return None
@@ -88,7 +88,7 @@ class KaldiFormat(Format):
         files = each_path(source.score_file or ())
         costs = [(file, self._read_costs(file)) for file in files]
         _check_different(costs)
-        no_cost = "has no cost in {}" + ("; the files of jobs are one glob" if files[1:] else "")
+        of_jobs = "; name the files of several jobs by one glob" if len(files) > 1 else ""
         names = names_of_parts([str(file) for file in files])
         utterances = {}
         for line_number, line in source.rows:
@@ -100,18 +100,18 @@ class KaldiFormat(Format):
                     rule = f"duplicate hypothesis number {number} of {shown(utterance_id)}"
                     raise InputError(rule)
                 parts = {}
-                for name, (file, found) in zip(names, costs, strict=True):
-                    if (utterance_id, number) not in found:
-                        raise InputError(f"{shown(key)} {no_cost.format(file)}")
-                    cost = found.pop((utterance_id, number))
+                for name, (file, costs_of_file) in zip(names, costs, strict=True):
+                    if (utterance_id, number) not in costs_of_file:
+                        raise InputError(f"{shown(key)} has no cost in {file}{of_jobs}")
+                    cost = costs_of_file.pop((utterance_id, number))
                     parts[name] = 0.0 - cost.value  # not -0.0 for a cost of 0
                 hypotheses[number] = Hypothesis(
                     text[0].rstrip() if text else "",
                     sum(parts.values()) if parts else None,
                     features=parts if len(parts) > 1 else {},
                 )
-        for _, found in costs:
-            for (utterance_id, number), cost in found.items():
+        for _, costs_of_file in costs:
+            for (utterance_id, number), cost in costs_of_file.items():
                 rule = f"{shown(f'{utterance_id}-{number}')} has a cost but no hypothesis"
                 raise InputError(rule, *cost.place)
         for utterance_id, hypotheses in utterances.items():

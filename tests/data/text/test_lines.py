@@ -77,7 +77,7 @@ CUT_GZIP = gzip.compress(b"a\n" * 999, mtime=0)[:-9]
     ("data", "message", "why"),
     [
         (b"", "a.txt: the file is empty", "empty"),
-        (b"good\nbad \xff\n", "a.txt:2: expected UTF-8, got byte 0xff; of Windows", "not UTF-8"),
+        (b"good\nbad \xff\n", "a.txt:2: expected UTF-8, got byte 0xff; iconv -f", "not UTF-8"),
         (b"a\nb\x01\xff\n", "a.txt:2: expected UTF-8, got byte 0xff$", "no text"),
         (b"\x02a\rb\rc\n", "a.txt: expected text, got binary data", "returns among controls"),
         (b"a stray\0 zero\n", "a.txt: expected text, got binary data", "a zero byte"),

@@ -1,5 +1,6 @@
 """Reads and writes the JSON of every tool of the table."""
 
+import contextlib
 import itertools
 import re
 from collections import Counter
@@ -36,7 +37,6 @@ from tta.data.text.json_text import (
     dump_json,
     dump_records,
     expect,
-    is_document,
     iter_records,
     load_json,
     quoted,
@@ -156,7 +156,12 @@ class JsonFormat(Format):
         return source.record if source is not None and self.name == "jsonl" else None
 
     def is_streamed(self, source):
-        return self.tool.file == "lines" and is_document(source.head[0])
+        if self.tool.file != "lines":
+            return False
+        with contextlib.suppress(InputError):
+            first = next(iter(source.documents))
+            return isinstance(first.value, dict) and not first.is_indented
+        return source.head[0].rstrip().endswith("}")  # malformed, and its reader names the line
 
     def read(self, source, collector):
         tool = self.tool

@@ -64,7 +64,7 @@ class Tool:
     @property
     def arrays(self) -> str:
         """The keys of the arrays of hypotheses, in words."""
-        return " or ".join(dict.fromkeys(f'"{one.array}"' for one in self.layouts))
+        return " or ".join(dict.fromkeys(f'"{layout.array}"' for layout in self.layouts))
 
     def naming(self, fields: NamedFields) -> "Tool":
         """The tool whose lists, at any depth, may also have their texts in the named field.
@@ -74,8 +74,8 @@ class Tool:
         if fields.text is None or not self.anywhere:
             return self
         named_layouts = [
-            one if one.array in LISTS else replace(one, texts=(fields.text, *one.texts))
-            for one in self.layouts
+            layout if layout.array in LISTS else replace(layout, texts=(fields.text, *layout.texts))
+            for layout in self.layouts
         ]
         return replace(self, layouts=tuple(named_layouts))
 
@@ -85,16 +85,17 @@ class Tool:
             return list(find_lists(record, self.layouts))
         if here := self._layout_of(record, object) or _generated(record, self.layouts[0]):
             return [((), here)]
-        found = list(_walk(record, lambda item: self._layout_of(item, list), dict))
-        if len(found) > 1:
-            paths = [".".join(map(str, path)) for path, _ in found]
+        inside = list(_walk(record, lambda item: self._layout_of(item, list), dict))
+        if len(inside) > 1:
+            paths = [".".join(map(str, path)) for path, _ in inside]
             raise InputError(f"lists inside {shown(paths)}: expected one")
-        return found or [((), self.layouts[0])]
+        return inside or [((), self.layouts[0])]
 
     def _layout_of(self, item, kind):
         """The layout of an object that has an array of lists, which is of that kind."""
-        found = [one for one in self.layouts if one.array in item]
-        return found[0] if any(isinstance(item[one.array], kind) for one in found) else None
+        fitting = [layout for layout in self.layouts if layout.array in item]
+        are_lists = any(isinstance(item[layout.array], kind) for layout in fitting)
+        return fitting[0] if are_lists else None
 
 
 def find_lists(
@@ -102,27 +103,27 @@ def find_lists(
 ) -> Iterator[tuple[KeyPath, Layout]]:
     """Yields where lists are, at any depth, in their order; no interim results if `is_final`."""
 
-    arrays = {one.array for one in kinds}
+    arrays = {layout.array for layout in kinds}
 
     def layout_of(item):
         if is_final and any(item[key] is _INTERIM[key] for key in _INTERIM.keys() & item.keys()):
             return False
         lists = () if arrays.isdisjoint(item) else kinds
-        return next((one for one in lists if one.rows(item) is not None), None)
+        return next((layout for layout in lists if layout.rows(item) is not None), None)
 
     return _walk(record, layout_of, (dict, list))
 
 
 def _walk(value, layout_of, kinds, path=()):
     """Yields the paths of objects with a layout, and it. False is none, and none is inside it."""
-    found = layout_of(value) if isinstance(value, dict) else None
-    if found:
-        yield path, found
-    if found is not None or len(path) == MAX_DEPTH:
+    layout = layout_of(value) if isinstance(value, dict) else None
+    if layout:
+        yield path, layout
+    if layout is not None or len(path) == MAX_DEPTH:
         return
-    for key, one in value.items() if isinstance(value, dict) else enumerate(value):
-        if isinstance(one, kinds):
-            yield from _walk(one, layout_of, kinds, (*path, key))
+    for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+        if isinstance(inner, kinds):
+            yield from _walk(inner, layout_of, kinds, (*path, key))
 
 
 def _generated(item, layout):
