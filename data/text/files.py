@@ -118,8 +118,8 @@ class _Unpacked(io.RawIOBase):
         return True
 
     def readinto(self, buffer):
-        found = b""
-        while not found:
+        unpacked = b""
+        while not unpacked:
             if self._decompressor.eof:  # another stream may follow, after zeros
                 packed = self._decompressor.unused_data.lstrip(b"\0")
                 while not packed:
@@ -133,12 +133,12 @@ class _Unpacked(io.RawIOBase):
                 needs_input = not packed and getattr(self._decompressor, "needs_input", True)
                 packed = self._read_packed() if needs_input else packed
                 is_end = needs_input and not packed
-            found = self._decompressor.decompress(packed, len(buffer))
-            if is_end and not found:
+            unpacked = self._decompressor.decompress(packed, len(buffer))
+            if is_end and not unpacked:
                 raise EOFError("it ends before the end of its stream")
-        buffer[: len(found)] = found
-        self._check(found)
-        return len(found)
+        buffer[: len(unpacked)] = unpacked
+        self._check(unpacked)
+        return len(unpacked)
 
     def _read_packed(self):
         packed = self._raw.read(io.DEFAULT_BUFFER_SIZE)
@@ -210,9 +210,9 @@ class _Pipe(io.FileIO):
         self.has_ended = size == 0
         # An archive is known by its first bytes, which may come one by one.
         while self.is_new and not self.has_ended and _may_be_packed(bytes(buffer[:size])):
-            more = super().readinto(memoryview(buffer)[size:])
-            self.has_ended = more == 0
-            size += more or 0
+            num_read = super().readinto(memoryview(buffer)[size:])
+            self.has_ended = num_read == 0
+            size += num_read or 0
         self.is_new = False
         return size
 
@@ -320,8 +320,8 @@ def withdrawn(path: Path | str) -> Iterator[None]:
 def shown_path(path: Path | str | Sequence[Path | str]) -> Path | str:
     """The path as error messages show it: `<stdin>` for standard input; several, by the first."""
     paths = each_path(path)
-    first, *others = ["<stdin>" if str(file) == STANDARD_STREAM else file for file in paths]
-    return f"{first} and {len(others):,} more" if others else first
+    first, *later = ["<stdin>" if str(file) == STANDARD_STREAM else file for file in paths]
+    return f"{first} and {len(later):,} more" if later else first
 
 
 def each_path(path: Path | str | Sequence[Path | str]) -> Sequence[Path | str]:
