@@ -22,8 +22,13 @@ def main(config: ExportConfig, model: OneModel, options: ScoreOptions) -> None:
     if config.format != SAVED_MODEL:
         check_absent(config.output_dir)
         lm = options.load(model.name)
-        vectors = config.representation, config.pooling
-        signature = export_folder(lm, config.output_dir, config.format, *vectors)
+        signature = export_folder(
+            lm,
+            config.output_dir,
+            config.format,
+            representation=config.representation,
+            pooling=config.pooling,
+        )
         print(f"{config.output_dir}: {signature}")
         return
     check_output_dir(config.output_dir)  # before the model is loaded, which takes a while

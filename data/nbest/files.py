@@ -157,7 +157,9 @@ def write_nbest(
     if isinstance(target, (str, Path)):
         scored = any(h.score is not None for nbest in lists for h in nbest.hypotheses)
         names = [name for nbest in lists if (name := name_in_folder(nbest)) is not None]
-        with open_nbest_output(target, format, overwrite, scored, scores, names) as write:
+        with open_nbest_output(
+            target, format, overwrite, has_scores=scored, scores=scores, names=names
+        ) as write:
             write(lists)
         return
     chosen = load_format(format)
