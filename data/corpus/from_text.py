@@ -90,9 +90,9 @@ def _check_kept(
         if before.get(name) != value:
             began = f"this run began with --{name}={before.get(name)}, not {value}"
             raise InputError(f"{began}; choose another --output_dir", path)
-    others = {"text": "other text", "vocabulary": "another vocabulary"}
+    differences = {"text": "other text", "vocabulary": "another vocabulary"}
     for what, paths in files.items():
         if before.get(what) != digests[what]:
             than = ", ".join(paths) or "that of its text"
-            rule = f"this run began with {others[what]} than {than}"
+            rule = f"this run began with {differences[what]} than {than}"
             raise InputError(f"{rule}; choose another --output_dir", path)

@@ -95,16 +95,16 @@ def layout_notes(
         heads: the path and the first lines of each file.
         has_columns: whether the command has a flag --column.
     """
-    found = [(path, lines[0], layout) for path, lines in heads if (layout := layout_of(lines))]
-    if not found:
+    laid_out = [(path, lines[0], layout) for path, lines in heads if (layout := layout_of(lines))]
+    if not laid_out:
         return
-    path, line, layout = found[0]
-    others = f" and {len(found) - 1:,} more" if len(found) > 1 else ""
+    path, line, layout = laid_out[0]
+    count = f" and {len(laid_out) - 1:,} more" if len(laid_out) > 1 else ""
     advice = "give the sentences alone"
     if has_columns and layout.has_columns:
         advice = "--column chooses the column of the sentences"
     yield (
-        f"whole lines were read, but those of {path}{others} look like {layout.name}, first "
+        f"whole lines were read, but those of {path}{count} look like {layout.name}, first "
         f"{shown(line[:80])}; {advice}"
     )
 

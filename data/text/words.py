@@ -53,7 +53,7 @@ def is_letters(text: str) -> bool:
 
 def is_punctuation(text: str) -> bool:
     """Whether a text has signs, such as punctuation and emoji, and no letter, digit or blank."""
-    return any(map(_is_sign, text)) and all(_is_sign(one) or is_mark(one) for one in text)
+    return any(map(_is_sign, text)) and all(_is_sign(c) or is_mark(c) for c in text)
 
 
 def split_punctuation(word: str) -> list[str]:

@@ -55,8 +55,8 @@ class CosineModel(TextModel):
     def settings(self):
         settings = {"score": "cosine of prediction and target minus 1"}
         names = {"normalizer": "score"}
-        found = {names.get(name, name): value for name, value in super().settings.items()}
-        return {name: value for name, value in (found | settings).items() if name != "log"}
+        inherited = {names.get(name, name): value for name, value in super().settings.items()}
+        return {name: value for name, value in (inherited | settings).items() if name != "log"}
 
     def token_function(self):
         return self._cosines

@@ -111,7 +111,7 @@ def _other_direction(tuned: Column, reranked: Column) -> Misfit | None:
 def _constant(tuned: Column, reranked: Column) -> Misfit | None:
     counts = tuned.spread.count, reranked.spread.count
     lists = tuned.sign.count, reranked.sign.count
-    if min(counts) or min(*lists, max(counts)) < _LEAST_LISTS:
+    if min(counts) > 0 or max(counts) < _LEAST_LISTS or min(lists) < _LEAST_LISTS:
         return None
     where = _RERANKED if counts[0] else _TUNED
     return Misfit(f"is the same for all hypotheses of a list in {where} alone")

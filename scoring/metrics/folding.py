@@ -52,46 +52,48 @@ def folding_notes(name: str, lists: Iterable[Sequence[str]]) -> Iterator[str]:
         lists: the texts that are compared with each other, such as those of an N-best list and its
             reference. The first 300 are looked at.
     """
-    found = _find(METRIC_NORMALIZATIONS.load(name), itertools.islice(lists, _MAX_LISTS))
+    findings = _find(METRIC_NORMALIZATIONS.load(name), itertools.islice(lists, _MAX_LISTS))
     start, advice = f"normalize={name}", ""
     if name in _OF_ENGLISH:
         start, advice = f"{start} has the rules of English, and", "; use --normalize=basic"
-    if found.equal_pairs or len(found.lossy_words) > _MANY * found.num_texts:
-        same = (shown(word) for word in next(iter(found.equal_pairs), ()))
-        same = f"; {' and '.join(same)} become the same word" if found.equal_pairs else ""
+    if findings.equal_pairs or len(findings.lossy_words) > _MANY * findings.num_texts:
+        same = (shown(word) for word in next(iter(findings.equal_pairs), ()))
+        same = f"; {' and '.join(same)} become the same word" if findings.equal_pairs else ""
         yield (
-            f"{start} takes letters or marks from words in {len(found.lossy_words):,} of "
-            f"{found.num_texts:,} texts, such as {shown(found.lossy_words[0])}{same}{advice}"
+            f"{start} takes letters or marks from words in {len(findings.lossy_words):,} of "
+            f"{findings.num_texts:,} texts, such as {shown(findings.lossy_words[0])}{same}{advice}"
         )
-    elif name in _OF_ENGLISH and len(found.foreign_texts) > _MANY * found.num_texts:
+    elif name in _OF_ENGLISH and len(findings.foreign_texts) > _MANY * findings.num_texts:
         yield (
-            f"{start} {len(found.foreign_texts):,} of {found.num_texts:,} texts are in another "
-            f"script, first {shown(found.foreign_texts[0][:80])}{advice}"
+            f"{start} {len(findings.foreign_texts):,} of {findings.num_texts:,} texts are in "
+            f"another script, first {shown(findings.foreign_texts[0][:80])}{advice}"
         )
-    if found.apart_pairs:
-        upper, lower = map(shown, found.apart_pairs[0])
+    if findings.apart_pairs:
+        upper, lower = map(shown, findings.apart_pairs[0])
         yield (
             f"lists with words that differ in case alone and stay different with normalize={name}: "
-            f"{len(found.apart_pairs):,}, first {upper} and {lower}; write all texts in one case"
+            f"{len(findings.apart_pairs):,}, first {upper} and {lower}; write all texts in one case"
         )
 
 
 def _find(normalize: Normalize, lists: Iterable[Sequence[str]]) -> _Findings:
-    found = _Findings()
+    findings = _Findings()
     folds_case = normalize("A") == "a"
     for texts in lists:
-        found.num_texts += len(texts)
+        findings.num_texts += len(texts)
         if all(map(str.isascii, texts)):
             continue
         words_of_texts = [_words(text) for text in texts]
         words = set[str]().union(*words_of_texts)
         lossy = {word for word in words if _loses_letters(word, normalize)}
-        found.lossy_words += [min(lossy & one) for one in words_of_texts if lossy & one]
-        found.foreign_texts += [text for text in texts if any(map(_is_foreign, text))]
-        found.equal_pairs += _equal_pairs(words, lossy, normalize)
+        findings.lossy_words += [
+            min(lossy & text_words) for text_words in words_of_texts if lossy & text_words
+        ]
+        findings.foreign_texts += [text for text in texts if any(map(_is_foreign, text))]
+        findings.equal_pairs += _equal_pairs(words, lossy, normalize)
         if folds_case and any(text != text.lower() for text in texts):
-            found.apart_pairs += _apart_pairs(words, normalize)
-    return found
+            findings.apart_pairs += _apart_pairs(words, normalize)
+    return findings
 
 
 def _words(text: str) -> set[str]:
@@ -108,8 +110,8 @@ def _loses_letters(word: str, normalize: Normalize) -> bool:
     after = Counter(unicodedata.normalize("NFKD", normalized))
     before = Counter(unicodedata.normalize("NFKD", basic(word)))
     return any(
-        number > after[one] and not one.isascii() and unicodedata.category(one)[0] in "LM"
-        for one, number in before.items()
+        number > after[c] and not c.isascii() and unicodedata.category(c)[0] in "LM"
+        for c, number in before.items()
     )
 
 
@@ -126,9 +128,9 @@ def _equal_pairs(words: Set[str], lossy: Set[str], normalize: Normalize) -> list
     for word in words if lossy else ():
         groups[normalize(word)].add(basic(word))
     for word in sorted(lossy):
-        others = groups[normalize(word)] - {basic(word)}
-        if others:
-            return [(word, min(others))]
+        same_words = groups[normalize(word)] - {basic(word)}
+        if same_words:
+            return [(word, min(same_words))]
     return []
 
 
@@ -161,4 +163,4 @@ def _num_capitals(word):
 def _skeleton(word):
     """A word in capitals without marks."""
     decomposed = unicodedata.normalize("NFD", word.upper())
-    return "".join(one for one in decomposed if unicodedata.category(one) != "Mn")
+    return "".join(c for c in decomposed if unicodedata.category(c) != "Mn")

@@ -47,10 +47,10 @@ class Command:
 
 def command(main: Callable[..., None], *configs: type, **options: Any) -> Command:
     """Makes the `run` of a module in flags/; arguments as in `run`. An executed module runs now."""
-    made = Command(main, configs, options)
+    entry_point = Command(main, configs, options)
     if main.__module__ == "__main__":  # as in `python -m tta.flags.score`
-        made()
-    return made
+        entry_point()
+    return entry_point
 
 
 def run(
@@ -82,22 +82,22 @@ def run(
         show(help_text(about, (*configs, settings.Limits)))
     if VERSION & set(sys.argv):
         show(version_text())
-    made: list[Any] = []
+    instances: list[Any] = []
 
     def parse(argv: list[str]) -> list[str]:
         _parse(argv, configs, gone or {})
         _check_required(configs)
         try:
-            made.extend(from_flags(config) for config in configs)
+            instances.extend(from_flags(config) for config in configs)
             settings.limits = from_flags(settings.Limits)
-            settings.check_outputs(*made)
+            settings.check_outputs(*instances)
             if check:
-                check(*made)
+                check(*instances)
         except InputError as error:
             wrong_usage(f"{error} {_SEE_HELP}")
         return argv[:1]
 
-    app.run(lambda _: _guarded(lambda: main(*made)), flags_parser=parse)
+    app.run(lambda _: _guarded(lambda: main(*instances)), flags_parser=parse)
 
 
 def version_text() -> str:
@@ -180,8 +180,8 @@ def _check_required(configs):
     required = (f.name for config in configs for f in settings.fields(config) if f.required)
     missing = [f"--{name}" for name in required if flags.FLAGS[name].value is None]
     if missing:
-        *others, last = missing
-        names = f"{', '.join(others)} and {last} are" if others else f"{last} is"
+        *names_before, last = missing
+        names = f"{', '.join(names_before)} and {last} are" if names_before else f"{last} is"
         wrong_usage(f"{names} required {_SEE_HELP}")
 
 
@@ -236,8 +236,8 @@ def _guarded(main: Callable[[], None]) -> None:
     except OSError as error:
         # Writers of files name theirs.
         path = error.filename or ("standard output" if error.errno == errno.ENOSPC else None)
-        shown = f"{path}: {error.strerror or error}" if path else str(error)
-        _stop(" ".join(shown.split()), FAILED)
+        message = f"{path}: {error.strerror or error}" if path else str(error)
+        _stop(" ".join(message.split()), FAILED)
     except MemoryError:
         _stop("out of memory", FAILED)
     except KeyboardInterrupt as error:  # which may say how to go on

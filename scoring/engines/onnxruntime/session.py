@@ -91,8 +91,8 @@ class Session:
         try:
             values = {name: OrtValue.ortvalue_from_numpy(x) for name, x in inputs.items()}
             with self._failing("run"):
-                found = session.run_with_ort_values(None, {**self._fed, **values})
-            return [value.numpy() for value in found]
+                outputs = session.run_with_ort_values(None, {**self._fed, **values})
+            return [value.numpy() for value in outputs]
         finally:
             with self._lock:
                 self._num_running -= 1
@@ -116,8 +116,8 @@ class Session:
         provider = PROVIDERS[self._device]
         with self._failing("start"):
             session = onnxruntime.InferenceSession(self._graph, options, providers=[provider])
-        inputs = {one.name for one in session.get_inputs()}
-        outputs = [one.name for one in session.get_outputs()]
+        inputs = {value.name for value in session.get_inputs()}
+        outputs = [value.name for value in session.get_outputs()]
         if not inputs <= self._input_names or outputs != self._output_names:
             raise self._light.damaged("one of its graphs is that of another model")
         if session.get_providers()[0] != provider:  # it fell back to the CPU
@@ -136,8 +136,8 @@ class Session:
 
 def check_device(device: str) -> None:
     """Raises InputError unless this build of onnxruntime has a device."""
-    found = onnxruntime.get_available_providers()
-    if PROVIDERS[device] not in found:
-        has = ", ".join(name for name, provider in PROVIDERS.items() if provider in found)
+    available = onnxruntime.get_available_providers()
+    if PROVIDERS[device] not in available:
+        has = ", ".join(name for name, provider in PROVIDERS.items() if provider in available)
         rule = f"this build of onnxruntime has no device {device}, but {has}"
         raise InputError(f"{rule}; for {device}, install a build that has {PROVIDERS[device]}")
