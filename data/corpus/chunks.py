@@ -200,11 +200,11 @@ def spoken_form(line: str, strip_accents: bool = True) -> str | None:
 
 
 def _in_any_language(text):
-    found = []
+    characters = []
     for character in unicodedata.normalize("NFC", text.translate(_STRAIGHT_APOSTROPHES)):
         kind = unicodedata.category(character)
         if kind[0] == "N" or kind == "Sc" or character in f"&{_SIGNS}":
             return None
         if kind != "Cf":  # invisible
-            found.append(character if kind[0] in "LM" or character == "'" else " ")
-    return " ".join(_WORD.findall("".join(found))) or None
+            characters.append(character if kind[0] in "LM" or character == "'" else " ")
+    return " ".join(_WORD.findall("".join(characters))) or None

@@ -115,7 +115,7 @@ def work_folder(output: Path) -> Iterator[Path]:
     The work folder is removed at the end, also after an error. Raises InputError if another process
     is writing to the output folder.
     """
-    made = not output.exists()
+    is_new = not output.exists()
     output.mkdir(parents=True, exist_ok=True)
     work = output / WORK_FOLDER
     try:
@@ -132,7 +132,7 @@ def work_folder(output: Path) -> Iterator[Path]:
         error.filename = error.filename or str(output)  # "No space left" does not say where.
         raise
     finally:
-        if made:
+        if is_new:
             with contextlib.suppress(OSError):  # Only an empty folder can be removed.
                 output.rmdir()
 

@@ -47,27 +47,27 @@ def plain_lists(
     Returns:
         The lists, and notes on what changed.
     """
-    texts = [h for one in lists for h in one.hypotheses]
+    texts = [h for nbest in lists for h in nbest.hypotheses]
     hypotheses, notes = _plain(texts, "text", keep_non_words)
-    rest = iter(hypotheses)
+    unread = iter(hypotheses)
     read = [
-        replace(one, hypotheses=tuple(itertools.islice(rest, len(one.hypotheses))))
-        for one in (lists if notes else ())
+        replace(nbest, hypotheses=tuple(itertools.islice(unread, len(nbest.hypotheses))))
+        for nbest in (lists if notes else ())
     ]
-    read, more = _plain(read or lists, "reference", keep_non_words)
+    read, reference_notes = _plain(read or lists, "reference", keep_non_words)
     read = [
         _with_plain_references(nbest, keep_non_words) if nbest.more_references else nbest
         for nbest in read
     ]
-    return read, notes + [f"references: {note}" for note in more]
+    return read, notes + [f"references: {note}" for note in reference_notes]
 
 
 def _with_plain_references(nbest: NBestList, keep_non_words: bool) -> NBestList:
     """Reads the further references of a list as words. They differ from the first one."""
     texts, _ = plain_texts(nbest.more_references, keep_non_words)
     distinct = distinct_references([nbest.reference or "", *texts])
-    more = tuple(text for text in distinct if text != nbest.reference)
-    return replace(nbest, more_references=more)
+    further = tuple(text for text in distinct if text != nbest.reference)
+    return replace(nbest, more_references=further)
 
 
 def as_read(nbest: NBestList) -> NBestList:

@@ -90,7 +90,7 @@ def read_nbest(
             names file, line (if there is one) and rule.
     """
     with _without_collecting():
-        found = iter_lists(
+        numbered_lists = iter_lists(
             path,
             format,
             score_file,
@@ -98,7 +98,7 @@ def read_nbest(
             partial_references=partial_references,
             fields=NamedFields(text_field, score_field),
         )
-        read = list(_with_natural_logs(found, path, scores))
+        read = list(_with_natural_logs(numbered_lists, path, scores))
     name, lists = read[0][0].name, [nbest for _, nbest in read]
     names = tuple(dict.fromkeys(filter(None, map(name_in_folder, lists))))
     if reference_file is not None:
@@ -298,7 +298,7 @@ def _check_replaceable(path, overwrite, names):
         raise InputError("expected a folder to write, got a file", path)
     if not overwrite:
         raise InputError("exists; pass --overwrite to replace it", path)
-    for found in sorted(Path(path).rglob("*")):
-        name = found.relative_to(path).as_posix()
+    for file in sorted(Path(path).rglob("*")):
+        name = file.relative_to(path).as_posix()
         if name not in names if names else not _OURS.fullmatch(name):
             raise InputError(f"has {name}, which is not of N-best lists: it is not replaced", path)

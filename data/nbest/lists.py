@@ -125,8 +125,8 @@ class ListCollector:
         InputError if the fields differ from those of the hypothesis before it.
         """
         if self._score_parts not in (None, parts):
-            one, other = map(" + ".join, (parts, self._score_parts))
-            raise InputError(f"the score is {one}, but {other} in the hypothesis before it")
+            now, before = map(" + ".join, (parts, self._score_parts))
+            raise InputError(f"the score is {now}, but {before} in the hypothesis before it")
         self._score_parts = parts
 
     def _check_agreement(self, hypotheses, reference):

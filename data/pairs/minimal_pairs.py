@@ -91,8 +91,8 @@ def _is_header(cells):
 def _parse(row, path, line):
     with located(line=line, path=path):
         good, bad = _sentence(row, GOOD), _sentence(row, BAD)
-    rest = {name: value for name, value in row.items() if name not in (GOOD, BAD)}
-    return MinimalPair(good, bad, rest, path, line)
+    columns = {name: value for name, value in row.items() if name not in (GOOD, BAD)}
+    return MinimalPair(good, bad, columns, path, line)
 
 
 def _sentence(row, name):

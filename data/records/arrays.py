@@ -25,8 +25,8 @@ def read_split(paths: Sequence[str], limits: IdLimits) -> tuple[np.ndarray, np.n
     InputError if a shard is missing or damaged, or a record has other features or ids that are not
     within the limits. The message names the record, counted from 1.
     """
-    found = [_read_shard(path, limits) for path in paths]
-    ids, lengths = ([np.zeros(0, np.int64), *column] for column in zip(*found, strict=True))
+    columns = [_read_shard(path, limits) for path in paths]
+    ids, lengths = ([np.zeros(0, np.int64), *column] for column in zip(*columns, strict=True))
     return np.concatenate(ids[1:] or ids), np.concatenate(lengths)
 
 
@@ -101,18 +101,18 @@ class ArrayBatches:
         """Yields lists of `size` batches of one shape, after the first `skip` batches."""
         order = None if self.seed is None else np.random.default_rng(self.seed)
         bounds = [*(n for n in LENGTHS if n < self.max_length), self.max_length]
-        bucket, found = np.searchsorted(bounds, self.lengths), []
+        bucket, groups = np.searchsorted(bounds, self.lengths), []
         for number, length in enumerate(bounds):
             members = np.flatnonzero(bucket == number)
             members = members if order is None else order.permutation(members)
             rows = size * (self.batch_size or max(1, self.batch_tokens // length))
             members = np.append(members, np.full(-len(members) % rows, -1))
-            found += [(length, group) for group in members.reshape(-1, rows)]
+            groups += [(length, group) for group in members.reshape(-1, rows)]
         # Without a seed too, so that the first batches are no worse a sample than others.
-        numbers = (order or np.random.default_rng(0)).permutation(len(found))
+        numbers = (order or np.random.default_rng(0)).permutation(len(groups))
         starts = np.cumsum(self.lengths) - self.lengths
         for number in numbers[skip // size :]:
-            length, rows = found[number]
+            length, rows = groups[number]
             yield [self._batch(part, length, starts) for part in np.split(rows, size)]
 
     def _batch(self, rows, length, starts):

@@ -112,8 +112,8 @@ def _check_splits(info, directory):
             raise InputError(f"split {name!r} has {count} shards but {len(sizes)} shard_bytes")
         for shard, size in zip(shard_paths(directory, info, name), sizes, strict=True):
             try:
-                found = os.path.getsize(shard)
+                num_bytes = os.path.getsize(shard)
             except FileNotFoundError:
                 raise InputError("the shard is missing", shard) from None
-            if found != size:
-                raise InputError(f"the shard has {found} bytes, {DATASET} says {size}", shard)
+            if num_bytes != size:
+                raise InputError(f"the shard has {num_bytes} bytes, {DATASET} says {size}", shard)

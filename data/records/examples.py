@@ -112,14 +112,15 @@ def check_records(paths: Iterable[str], features: Features, limits: IdLimits) ->
 
 def _varints(ids):
     """Encodes integers as protocol buffer varints: their bytes, and the width of each in bytes."""
-    rest = ids.astype(np.uint32)
-    columns = max(1, -(-int(rest.max(initial=0)).bit_length() // 7))  # A byte holds seven bits.
+    remaining = ids.astype(np.uint32)
+    # A byte holds seven bits.
+    columns = max(1, -(-int(remaining.max(initial=0)).bit_length() // 7))
     septets = np.empty((len(ids), columns), np.uint8)
     widths = np.ones(len(ids), np.int64)
     for column in range(columns):
-        septets[:, column] = rest & 0x7F
-        rest >>= 7
-        widths += rest > 0
+        septets[:, column] = remaining & 0x7F
+        remaining >>= 7
+        widths += remaining > 0
     position = np.arange(columns)
     septets[position < (widths - 1)[:, None]] |= 0x80  # The high bit means: more bytes follow.
     return septets[position < widths[:, None]].tobytes(), widths

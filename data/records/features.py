@@ -90,9 +90,9 @@ def check_features(features: Any) -> None:
                 continue
         raise InputError(f"feature {name!r} needs a shape [null], [] or [k], got {feature}")
     names = (PADDING_MASK, TARGET_VECTORS, INPUT_VECTORS, CHARACTERS)
-    made = [name for name in names if name in features]
-    if features.get(INPUT_IDS) != DEFAULT_FEATURES[INPUT_IDS] or made:
-        no = made[0] if made else PADDING_MASK
+    computed = [name for name in names if name in features]
+    if features.get(INPUT_IDS) != DEFAULT_FEATURES[INPUT_IDS] or computed:
+        no = computed[0] if computed else PADDING_MASK
         raise InputError(f"features must have {DEFAULT_FEATURES} and no {no!r}, got {features}")
 
 
@@ -114,8 +114,8 @@ class ModelInputs:
     def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
         """A batch with "input_ids" [B, T] int32 -> the same with the features."""
         ids = batch[INPUT_IDS]
-        found = {function: function(ids) for function in self.look_ups.values()}
-        batch = batch | {name: found[function] for name, function in self.look_ups.items()}
+        values = {function: function(ids) for function in self.look_ups.values()}
+        batch = batch | {name: values[function] for name, function in self.look_ups.items()}
         if self.vocab_size is not None:
             batch[INPUT_IDS] = _where(ids)(ids < self.vocab_size, ids, self.unk_id)
         return batch
@@ -135,7 +135,9 @@ TOKEN_FEATURES = Registry("token feature", {})
 def inputs_of_data(config: Any, tokenizer: Any, vectors: Any = None) -> ModelInputs:
     """What a model with this config reads and predicts in training besides ids; see `inputs_in`."""
     features = {name: TOKEN_FEATURES.load(name) for name in config.features}
-    look_ups = {name: one.of_data(config, tokenizer, vectors) for name, one in features.items()}
+    look_ups = {
+        name: feature.of_data(config, tokenizer, vectors) for name, feature in features.items()
+    }
     return _inputs(look_ups, config, tokenizer)
 
 
@@ -146,7 +148,9 @@ def inputs_in(directory: Path | str, config: Any, tokenizer: Any) -> ModelInputs
     the unknown id, after their features are looked up.
     """
     features = {name: TOKEN_FEATURES.load(name) for name in config.input_features}
-    look_ups = {name: one.of_model(config, tokenizer, directory) for name, one in features.items()}
+    look_ups = {
+        name: feature.of_model(config, tokenizer, directory) for name, feature in features.items()
+    }
     return _inputs(look_ups, config, tokenizer)
 
 

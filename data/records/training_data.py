@@ -82,9 +82,9 @@ class TrainingData:
         data = cls(directory, info, vocabulary)
         if vectors is None:
             return data
-        found = TOKEN_FEATURES.load(TARGET_VECTORS).open(vectors, vocabulary)
-        found.check_values()
-        return replace(data, vectors=found)
+        target_vectors = TOKEN_FEATURES.load(TARGET_VECTORS).open(vectors, vocabulary)
+        target_vectors.check_values()
+        return replace(data, vectors=target_vectors)
 
     @cached_property
     def digest(self) -> str:
@@ -107,8 +107,8 @@ class TrainingData:
         self.vocabulary.save(directory / VOCABULARY, overwrite=True)
         if self.vectors is None or (directory / VECTORS).exists():
             return
-        others = NEW_WORD_FILES if open_vocabulary else ()
-        copy_present(self.vectors.path.parent, directory, (VECTORS, *others))
+        further_files = NEW_WORD_FILES if open_vocabulary else ()
+        copy_present(self.vectors.path.parent, directory, (VECTORS, *further_files))
 
     def batches(
         self,
@@ -132,7 +132,7 @@ class TrainingData:
         """
         inputs, info = _inputs(self, model_config), self.info
         shards = {split: shard_paths(self.directory, info, split) for split in info["splits"]}
-        kept = [path for path in shards.get(HELDOUT, ()) if os.path.getsize(path)]
+        heldout_shards = [path for path in shards.get(HELDOUT, ()) if os.path.getsize(path)]
         limits = IdLimits(info["max_seq_length"], info["vocab_size"])
         shape: dict[str, Any] = {
             "batch_tokens": batch_tokens,
@@ -140,9 +140,9 @@ class TrainingData:
             "max_length": info["max_seq_length"],
             "pad_id": self.vocabulary.pad_id,
         }
-        if in_memory and (others := info["features"].keys() - {INPUT_IDS}):
+        if in_memory and (unread := info["features"].keys() - {INPUT_IDS}):
             rule = f"KERAS_BACKEND=jax trains on {INPUT_IDS} alone, and the records have"
-            raise InputError(f"{rule} {', '.join(sorted(others))}", self.directory)
+            raise InputError(f"{rule} {', '.join(sorted(unread))}", self.directory)
         read = functools.cache(lambda split: arrays.read_split(shards[split], limits))
         declared = {"features": info["features"], "vocab_size": info["vocab_size"]}
 
@@ -157,14 +157,14 @@ class TrainingData:
         def heldout():
             if in_memory:
                 return arrays.ArrayBatches(*read(HELDOUT), **shape, inputs=inputs)
-            batches = pipeline.eval_batches(kept, **shape, **declared)
+            batches = pipeline.eval_batches(heldout_shards, **shape, **declared)
             return pipeline.with_inputs(batches, inputs)
 
         def check():
             for paths in shards.values():
                 check_records(paths, info["features"], limits)
 
-        return TrainingBatches(self.vocabulary, epoch, heldout if kept else None, check)
+        return TrainingBatches(self.vocabulary, epoch, heldout if heldout_shards else None, check)
 
 
 @dataclass(frozen=True)

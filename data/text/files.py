@@ -68,25 +68,25 @@ def open_input(path: Path | str, opener: Callable[..., Any] = open) -> Iterator[
         InputError: the file is missing, a folder, unreadable, a broken archive, or compressed in
             another way; or it unpacks to too much, see `tta.data.text.unpacking`.
     """
-    shown = shown_path(path)
+    name = shown_path(path)
     if opener is open and _is_pipe(path):
         opener = open_pipe
     try:
         with (
             opener(path, "rb") as raw,
-            _decompressed(raw, shown) as stream,
+            _decompressed(raw, name) as stream,
         ):
             yield stream
     except _BROKEN_ARCHIVE as error:
-        raise InputError(f"broken or truncated archive: {error}", shown) from None
+        raise InputError(f"broken or truncated archive: {error}", name) from None
     except FileNotFoundError:
-        raise InputError("no such file", shown) from None
+        raise InputError("no such file", name) from None
     except IsADirectoryError:
-        raise InputError("expected a file, got a folder", shown) from None
+        raise InputError("expected a file, got a folder", name) from None
     except OSError as error:
         if error.errno is None:  # bz2's
-            raise InputError(f"broken or truncated archive: {error}", shown) from None
-        raise InputError(f"cannot be read: {error.strerror or error}", shown) from None
+            raise InputError(f"broken or truncated archive: {error}", name) from None
+        raise InputError(f"cannot be read: {error.strerror or error}", name) from None
 
 
 def _decompressed(raw, shown):

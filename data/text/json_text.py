@@ -22,8 +22,8 @@ def load_json(text: str, first_line: int = 1) -> Any:
     except _DuplicateKeyError as error:
         (key,) = error.args
         # If the key occurs exactly twice, the second one is the duplicate.
-        found = list(re.finditer(re.escape(quoted(key)) + r"\s*:", text))
-        line = first_line + text.count("\n", 0, found[1].start()) if len(found) == 2 else None
+        matches = list(re.finditer(re.escape(quoted(key)) + r"\s*:", text))
+        line = first_line + text.count("\n", 0, matches[1].start()) if len(matches) == 2 else None
         raise InputError(f"duplicate key {shown(key)}", line=line) from None
     except json.JSONDecodeError as error:
         rule = f"malformed JSON: {error.msg}, column {error.colno}"

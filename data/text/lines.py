@@ -105,8 +105,8 @@ def matching_files(pattern: str) -> list[str]:
     if pattern == STANDARD_STREAM or os.path.isfile(pattern):
         return [pattern]  # The name of a file may contain glob characters.
     if os.path.isdir(pattern):
-        if found := parquet_files(pattern):
-            return found
+        if files := parquet_files(pattern):
+            return files
         pattern = os.path.join(glob.escape(pattern), "**")
     # Pipes are files, too.
     return [path for path in glob.glob(pattern, recursive=True) if not os.path.isdir(path)]
@@ -115,7 +115,7 @@ def matching_files(pattern: str) -> list[str]:
 def texts_of(pattern: str) -> list[str]:
     """As `matching_files`; of a folder with .txt files only these, plain or compressed."""
     files = matching_files(pattern)
-    texts = [one for one in files if re.search(r"\.txt(\.(gz|bz2|xz))?$", one)]
+    texts = [file for file in files if re.search(r"\.txt(\.(gz|bz2|xz))?$", file)]
     return texts if texts and os.path.isdir(pattern) else files
 
 
@@ -129,10 +129,10 @@ def expand_globs(
     """
     paths: dict[str, None] = {}  # A dict keeps the order of the patterns and drops repeats.
     for pattern in filter(None, map(str.strip, patterns)):
-        found = match(pattern)
-        if not found:
+        files = match(pattern)
+        if not files:
             raise InputError("no file matches", pattern)
-        paths.update(dict.fromkeys(sorted(found)))
+        paths.update(dict.fromkeys(sorted(files)))
     if not paths:
         raise InputError("no input file was given")
     return list(paths)
@@ -333,7 +333,7 @@ class GivenTexts(TextReader):
 
     def notes(self) -> list[str]:
         names = filter(os.path.isfile, self)
-        return [f"{one!r} is a text here; --input_file={one} reads the file" for one in names]
+        return [f"{name!r} is a text here; --input_file={name} reads the file" for name in names]
 
     def place(self, number: int) -> tuple[Path | str, int]:
         return "<text>", number

@@ -33,9 +33,9 @@ def parquet_files(folder: str) -> list[str]:
 
     These begin with `_`, or are in folders that do, such as `_temporary/` of an unfinished job.
     """
-    found = glob.glob(f"**/[!_]*{SUFFIX}", root_dir=folder, recursive=True)
+    files = glob.glob(f"**/[!_]*{SUFFIX}", root_dir=folder, recursive=True)
     beside = re.compile(r"(^|/)_[^=/]*/".replace("/", re.escape(os.sep)))
-    return sorted(os.path.join(folder, one) for one in found if not beside.search(one))
+    return sorted(os.path.join(folder, file) for file in files if not beside.search(file))
 
 
 class ParquetFiles:
@@ -124,10 +124,10 @@ class _CompactFile:
         from pyarrow import parquet
 
         self._path = path
-        plain = parquet.ParquetFile(path)
-        self.schema, self._metadata = plain.schema_arrow, plain.metadata
+        file = parquet.ParquetFile(path)
+        self.schema, self._metadata = file.schema_arrow, file.metadata
         self.num_rows = self._metadata.num_rows
-        self._leaves = [plain.schema.column(n) for n in range(self._metadata.num_columns)]
+        self._leaves = [file.schema.column(n) for n in range(self._metadata.num_columns)]
         strings = {leaf.path for leaf in self._leaves if leaf.physical_type == "BYTE_ARRAY"}
         for group in range(self._metadata.num_row_groups):
             for place, leaf in enumerate(self._leaves):
@@ -205,7 +205,7 @@ def _num_bytes(values: Any) -> int:
         return sum(map(_num_bytes, values.flatten()))
     if types.is_map(kind):
         columns = values.keys, values.items
-        return sum(_num_bytes(ListArray.from_arrays(values.offsets, one)) for one in columns)
+        return sum(_num_bytes(ListArray.from_arrays(values.offsets, column)) for column in columns)
     if types.is_nested(kind):  # lists
         return 4 * len(values) + _num_bytes(values.flatten())
     return values.nbytes
@@ -344,7 +344,9 @@ class ParquetWriter(io.StringIO):
             columns = {name: [row.get(name) for row in rows] for name in names}
             table = pyarrow.table(columns, schema=self._schema)
             if self._schema is None:
-                kinds = [(one.name, _without_null(one.name, one.type)) for one in table.schema]
+                kinds = [
+                    (field.name, _without_null(field.name, field.type)) for field in table.schema
+                ]
                 table = table.cast(pyarrow.schema(kinds))
             table = table if has_rows else table.slice(0, 0)
             self._schema, scores = table.schema, table

@@ -70,13 +70,13 @@ def _decode(run: re.Match[str]) -> str:
 def _join_letters(blank: re.Pattern[str], text: str) -> str:
     """Joins the letters between two blanks, unless they are words already."""
     words = [word.split() for word in blank.split(text)]
-    are_letters = all(len(one) == 1 for word in words for one in word)
+    are_letters = all(len(part) == 1 for word in words for part in word)
     return " ".join(("" if are_letters else " ").join(word) for word in words if word)
 
 
 def _unescape(escape: re.Pattern[str], text: str) -> str:
-    found = escape.sub(lambda match: _MOSES.get(match[0]) or html.unescape(match[0]), text)
-    return re.sub(r"[\r\n]", " ", found)
+    unescaped = escape.sub(lambda match: _MOSES.get(match[0]) or html.unescape(match[0]), text)
+    return re.sub(r"[\r\n]", " ", unescaped)
 
 
 class _Spelling(NamedTuple):
@@ -164,16 +164,16 @@ def plain_texts(texts: Sequence[str], keep_non_words: bool = False) -> tuple[lis
         if undo is _unescape:
             is_certain = sum(map(bool, map(_UNESCAPED.search, texts))) <= len(places)
         if one_case:
-            others = [shows.sub("", text) for text in texts]
-            is_certain = others in ([t.upper() for t in others], [t.lower() for t in others])
+            stripped = [shows.sub("", text) for text in texts]
+            is_certain = stripped in ([t.upper() for t in stripped], [t.lower() for t in stripped])
         became, kinds = "they count as words", ""
         if is_certain:
             how, advice = "read as words", ""
             if undo is _leave_out:
                 how, advice = "left out", "; keep_non_words keeps them"
-                counts = Counter(one[0] for i in places for one in shows.finditer(texts[i]))
-                shown = (f"{count:,} {kind}" for kind, count in counts.most_common(5))
-                kinds = f" ({', '.join(shown)}{', ...' if len(counts) > 5 else ''})"
+                counts = Counter(match[0] for i in places for match in shows.finditer(texts[i]))
+                most_common = (f"{count:,} {kind}" for kind, count in counts.most_common(5))
+                kinds = f" ({', '.join(most_common)}{', ...' if len(counts) > 5 else ''})"
             for i in places:
                 new = undo(shows, texts[i]) if callable(undo) else shows.sub(undo or "", texts[i])
                 texts[i] = new.strip()

@@ -120,7 +120,7 @@ def _object_rows(lines, path, number):
 
 def _shown(names):
     """Names of columns for an error, shortened."""
-    return textwrap.shorten(", ".join(repr(one)[:80] for one in names), 200, placeholder=" ...")
+    return textwrap.shorten(", ".join(repr(name)[:80] for name in names), 200, placeholder=" ...")
 
 
 def _cell(value):
@@ -194,7 +194,9 @@ def column_cells(lines: Iterable[str], path: Path | str, column: str) -> Iterato
 def delimiter_of(path: Path | str) -> str | None:
     """A comma if the name of a file ends in .csv, a tab if in .tsv, also before .gz; else None."""
     suffixes = PurePath(path).suffixes[-2:]
-    return next((_DELIMITERS[one] for one in reversed(suffixes) if one in _DELIMITERS), None)
+    return next(
+        (_DELIMITERS[suffix] for suffix in reversed(suffixes) if suffix in _DELIMITERS), None
+    )
 
 
 def row_writer(

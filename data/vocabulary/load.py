@@ -76,11 +76,11 @@ def reading_of(
         is_of_bert = not is_words and vocabulary.is_of_bert
         kinds = ["bert"] if is_of_bert else [STRIP_LATIN] if lower_case else []
         kinds += [KEEP_ACCENTS, "bert"]
-    plain, lost = make_tokenizer(vocabulary, False).normalize, None
+    read_plainly, lost = make_tokenizer(vocabulary, False).normalize, None
     for kind in kinds:
-        known = "bert" if kind == "nfkc" else kind  # has the same case and accents
-        read = make_tokenizer(vocabulary, lower_case, normalization=known).normalize
-        changed = next((token for token in tokens if read(token) != plain(token)), None)
+        equivalent = "bert" if kind == "nfkc" else kind  # has the same case and accents
+        read = make_tokenizer(vocabulary, lower_case, normalization=equivalent).normalize
+        changed = next((token for token in tokens if read(token) != read_plainly(token)), None)
         if changed is None:
             return {"lower_case": lower_case, "normalization": kind, "strip_accents": None}
         lost = lost or changed

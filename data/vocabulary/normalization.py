@@ -30,8 +30,10 @@ def accent_normalizer(lower_case: bool, normalization: str) -> Normalizer:
 def bert_normalizer(lower_case: bool, normalization: str = "bert") -> Normalizer:
     """BERT's rules, but for accents: blanks around Chinese characters, no control characters."""
     if normalization in (STRIP_LATIN, KEEP_ACCENTS):
-        plain = BertNormalizer(lowercase=lower_case, strip_accents=False)
-        return normalizers.Sequence([accent_normalizer(lower_case, normalization), plain])
+        without_stripping = BertNormalizer(lowercase=lower_case, strip_accents=False)
+        return normalizers.Sequence(
+            [accent_normalizer(lower_case, normalization), without_stripping]
+        )
     return BertNormalizer(lowercase=lower_case, strip_accents=lower_case)
 
 

@@ -99,11 +99,12 @@ def _train(reader, paths, config):
 
 def _notes(lines, normalize, counts, letters, config) -> Iterator[str]:
     """What the vocabulary loses of the text: rare characters, and accents."""
-    found = {c: number for c, number in counts.items() if not c.isspace()}
-    if len(found) > len(letters):
-        share = 1 - sum(found[letter] for letter in letters) / sum(found.values())
+    characters = {c: number for c, number in counts.items() if not c.isspace()}
+    if len(characters) > len(letters):
+        share = 1 - sum(characters[c] for c in letters) / sum(characters.values())
         yield (
-            f"--limit_alphabet={config.limit_alphabet} leaves out {len(found) - len(letters):,} "
+            f"--limit_alphabet={config.limit_alphabet} leaves out "
+            f"{len(characters) - len(letters):,} "
             f"characters, {share:.2%} of the text; words with them become [UNK]"
         )
     keep = bert_normalizer(config.is_lower_cased, KEEP_ACCENTS).normalize_str

@@ -50,8 +50,8 @@ class SpellingCosts:
 
 def spelling_cost(word: str, letters: Collection[str], letter_price: float) -> float:
     """The cost of an unknown word, in nats; `letters` are the characters of the vocabulary."""
-    known = sum(character in letters for character in word)
-    return known * letter_price + (len(word) - known) * UNSEEN_CHARACTER_PRICE
+    num_known = sum(character in letters for character in word)
+    return num_known * letter_price + (len(word) - num_known) * UNSEEN_CHARACTER_PRICE
 
 
 def count_unknown(tokenizer: AnyTokenizer, texts: list[str]) -> np.ndarray:

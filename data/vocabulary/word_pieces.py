@@ -238,7 +238,7 @@ def _tokens_of_json(path):
     ids = {}
     with contextlib.suppress(AttributeError, KeyError, TypeError, ValueError):
         ids |= values["model"]["vocab"]
-        ids |= {one["content"]: one["id"] for one in values.get("added_tokens") or []}
+        ids |= {token["content"]: token["id"] for token in values.get("added_tokens") or []}
     kinds = (str, int)
     tokens = {i: token for token, i in ids.items() if (type(token), type(i)) == kinds}
     if not tokens or sorted(tokens) != list(range(len(ids))):

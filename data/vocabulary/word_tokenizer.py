@@ -116,12 +116,12 @@ class WordTokenizer:
         Returns the ids of all texts one after another, int32 [sum of lengths], and the lengths,
         int64 [N]. Raises InputError if a text is not valid Unicode.
         """
-        known, ids = self.vocabulary.ids, list[int]()
+        id_of, ids = self.vocabulary.ids, list[int]()
         lengths = np.zeros(len(texts), np.int64)
         for number, text in enumerate(texts):
             words = self.words(text)
             lengths[number] = len(words)
-            ids += [known[word] if word in known else self._id_of_new(word) for word in words]
+            ids += [id_of[word] if word in id_of else self._id_of_new(word) for word in words]
         return np.array(ids, np.int32), lengths
 
     def encode(self, texts: Sequence[str | bytes]) -> list[np.ndarray]:
@@ -135,10 +135,10 @@ class WordTokenizer:
 
     def unknown_words(self, text: str) -> list[str]:
         """The words of a text that become the unknown id, in order."""
-        known = self.vocabulary.ids
+        id_of = self.vocabulary.ids
         longest = MAX_WORD_LENGTH if self.open_vocabulary else 0
         words = self.words(text)
-        return [word for word in words if word not in known and len(word) > longest]
+        return [word for word in words if word not in id_of and len(word) > longest]
 
     def normalize(self, text: str) -> str:
         """The text before it is split into words."""

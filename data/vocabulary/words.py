@@ -61,9 +61,9 @@ class WordVocabulary(TokenFile):
         self.path = path
         names = " ".join(WORD_SPECIALS)
         for line, name in enumerate(WORD_SPECIALS, start=1):
-            found = self.tokens[line - 1 : line]
-            if found != (name,):
-                rule = f"a vocabulary of words begins with {names}; got {' '.join(found) or 'none'}"
+            token = self.tokens[line - 1 : line]
+            if token != (name,):
+                rule = f"a vocabulary of words begins with {names}; got {' '.join(token) or 'none'}"
                 raise InputError(rule, path, line)
         if len(self.tokens) != len(self.counts):
             rule = f"{len(self.tokens)} tokens need as many counts, not {len(self.counts)}"
@@ -111,12 +111,14 @@ class WordVocabulary(TokenFile):
         out. `has_mask` adds the mask token.
         """
         limit = float("inf") if max_length is None else max_length
-        kept = [w for w, count in counts.items() if count >= min_count and len(w) <= limit]
-        kept.sort(key=lambda word: (-counts[word], word))
-        left_out = sum(counts.values()) - sum(counts[word] for word in kept)
+        frequent = [w for w, count in counts.items() if count >= min_count and len(w) <= limit]
+        frequent.sort(key=lambda word: (-counts[word], word))
+        left_out = sum(counts.values()) - sum(counts[word] for word in frequent)
         mask = [WORD_MASK] * has_mask
         specials = [0, num_sentences, left_out, num_sentences, *[0] * has_mask]
-        return cls((*WORD_SPECIALS, *mask, *kept), [*specials, *(counts[word] for word in kept)])
+        return cls(
+            (*WORD_SPECIALS, *mask, *frequent), [*specials, *(counts[word] for word in frequent)]
+        )
 
     def first(self, size: int) -> "WordVocabulary":
         """The vocabulary of the first `size` tokens; the others count as unknown.
@@ -173,9 +175,9 @@ class WordVocabulary(TokenFile):
         """
         mask = [4 if other.num_specials > 4 else other.unk_id] * (self.num_specials > 4)
         words = self.tokens[self.num_specials :]
-        found = [[word] if word in other.ids else split(word) or [""] for word in words]
-        known = [tuple(other.ids.get(one, other.unk_id) for one in each) for each in found]
-        return [*((number,) for number in (*range(len(WORD_SPECIALS)), *mask)), *known]
+        pieces = [[word] if word in other.ids else split(word) or [""] for word in words]
+        ids = [tuple(other.ids.get(piece, other.unk_id) for piece in each) for each in pieces]
+        return [*((number,) for number in (*range(len(WORD_SPECIALS)), *mask)), *ids]
 
     @property
     def continues_word(self) -> np.ndarray:

@@ -213,16 +213,16 @@ class ModelConfig:
         left out. Raises InputError if a key is unknown, or a value is not the one that the family
         has.
         """
-        known = {field.name for field in dataclasses.fields(cls)}
-        for name in sorted(values.keys() - known.union(others)):
+        names = {field.name for field in dataclasses.fields(cls)}
+        for name in sorted(values.keys() - names.union(others)):
             if name not in cls.fixed:
-                keys = ", ".join(sorted(known.union(others) - {"head"}))
+                keys = ", ".join(sorted(names.union(others) - {"head"}))
                 raise InputError(f"unknown key {name!r}; the keys are {keys}")
             only, value = getattr(cls, name), values[name]
             if value != only:
                 rule = f"{name} must be {only} with model_type {cls.model_type}"
                 raise InputError(f"{rule}, not {value!r}")
-        return {name: value for name, value in values.items() if name in known}
+        return {name: value for name, value in values.items() if name in names}
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON object of `config.json`: the attributes in their order."""

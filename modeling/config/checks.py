@@ -72,5 +72,5 @@ def check_type(name: str, value: Any, kind: Any) -> None:
         good = isinstance(value, tuple) and all(type(item) is int for item in value)
     else:  # int or `int | None`
         good = is_int or (value is None and kind is not int)
-    shown = "list of int" if kind == tuple[int, ...] else getattr(kind, "__name__", kind)
-    require(good, f"{name} must be of type {shown}", repr(value))
+    expected = "list of int" if kind == tuple[int, ...] else getattr(kind, "__name__", kind)
+    require(good, f"{name} must be of type {expected}", repr(value))

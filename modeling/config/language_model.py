@@ -107,14 +107,15 @@ class LanguageModelConfig(ModelConfig):
         head = HEADS.load(name)()
         if old is not None and old.output_layer == name:
             head = old.head
-        others = head.names().union(others)
-        if strange := values.keys() - others - {field.name for field in dataclasses.fields(cls)}:
+        other_names = head.names().union(others)
+        own_names = {field.name for field in dataclasses.fields(cls)}
+        if strange := values.keys() - other_names - own_names:
             for layer in HEADS:
                 for key in sorted(HEADS.load(layer).names() & strange):
                     raise InputError(f"{key} needs output_layer {layer}, not {name}")
-        own = {key: value for key, value in values.items() if key in head.names()}
-        arguments = super().arguments(values, old, others)
-        return {"head": dataclasses.replace(head, **own)} | arguments
+        of_head = {key: value for key, value in values.items() if key in head.names()}
+        arguments = super().arguments(values, old, other_names)
+        return {"head": dataclasses.replace(head, **of_head)} | arguments
 
     def to_dict(self) -> dict[str, Any]:
         values = super().to_dict()

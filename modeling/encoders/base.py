@@ -59,10 +59,12 @@ class Encoder(ConfiguredLayer):
 
     def check_inputs(self, inputs: dict[str, Any]) -> None:
         """Raises TypeError if an input that should change the result would be ignored."""
-        if others := inputs.keys() - {"input_ids", "padding_mask", *self.optional_inputs}:
+        if unread := inputs.keys() - {"input_ids", "padding_mask", *self.optional_inputs}:
             functions = [MODEL_TYPES.load(name).part("encoder") for name in MODEL_TYPES]
-            change = {name for one in functions if one for name in optional_inputs(one)}
-            for name in sorted(others & change - {"wanted"}):  # which only saves time
+            change = {
+                name for function in functions if function for name in optional_inputs(function)
+            }
+            for name in sorted(unread & change - {"wanted"}):  # which only saves time
                 raise TypeError(f"an encoder of type {self.config.model_type} takes no {name}")
 
 

@@ -104,7 +104,7 @@ def check_names(stored: Iterable[str], expected: Iterable[str], source: Path | s
     for name in sorted(stored.difference(expected)):
         # The name of an optimizer's variable is that of a weight plus one part. Variables outside
         # of "bert" and "cls" belong to other heads.
-        is_slot = any(name.startswith((f"{known}/", f"{known}.")) for known in expected)
+        is_slot = any(name.startswith((f"{weight}/", f"{weight}.")) for weight in expected)
         is_ignored = _parts(name)[:2] in (["bert", "pooler"], ["cls", "seq_relationship"])
         if _parts(name)[0] in ("bert", "cls") and not is_slot and not is_ignored:
             raise InputError(f"variable {name} does not belong to a model of this config", source)
@@ -161,15 +161,15 @@ def bert_config(path: Path | str, activations: Mapping[str, str]) -> Transformer
         raise InputError(
             f"hidden_act must be {' or '.join(activations)}, not {values['hidden_act']!r}", path
         )
-    known = {name: values[name] for name in (*COUNTS, *_MAY_BE) if name in values}
+    arguments = {name: values[name] for name in (*COUNTS, *_MAY_BE) if name in values}
     check_tokens(Path(path).parent)
     with located(path=path):
         if "normalization" in values:  # tta export wrote it, and says how text is read
             names = "normalization", "do_lower_case", "unknown_price"
-            known |= {name: values[name] for name in names if name in values}
+            arguments |= {name: values[name] for name in names if name in values}
         else:
             lower_case = is_lower_cased(Path(path).parent)
-            known |= {"normalization": "bert", "do_lower_case": lower_case}
+            arguments |= {"normalization": "bert", "do_lower_case": lower_case}
         return TransformerConfig(
-            **known, hidden_act=activations[values["hidden_act"]], model_type="bilm"
+            **arguments, hidden_act=activations[values["hidden_act"]], model_type="bilm"
         )

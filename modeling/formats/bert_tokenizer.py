@@ -101,8 +101,8 @@ def check_tokens(directory: Path | str) -> None:
     longest = {"max_input_chars_per_word": (_LONGEST[names],)}
     for name, values in stored.items():
         for role, token in zip(_ROLES, names, strict=True):
-            found = [*_tokens(values.get(role)), token][0]
-            check_values({role: found}, {role: (token,)}, folder / name)
+            stored_token = [*_tokens(values.get(role)), token][0]
+            check_values({role: stored_token}, {role: (token,)}, folder / name)
         further = [*values] if name == _ADDED else _tokens([values.get(key) for key in _FURTHER])
         if added := [token for token in further if token not in names]:
             rule = f"it adds tokens to the vocabulary, which is not supported: {shown(added[0])}"
@@ -135,8 +135,8 @@ def _tokens(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, list):
-        for one in value:
-            yield from _tokens(one)
+        for item in value:
+            yield from _tokens(item)
 
 
 def check_values(values: Mapping[str, Any], must_be: Mapping[str, Any], path: Path | str) -> None:
@@ -144,7 +144,10 @@ def check_values(values: Mapping[str, Any], must_be: Mapping[str, Any], path: Pa
     for key, allowed in must_be.items():
         # Compared with its type: 1 is not the same as true.
         if key in values and not any(
-            type(values[key]) is type(one) and values[key] == one for one in allowed
+            type(values[key]) is type(choice) and values[key] == choice for choice in allowed
         ):
-            rule = " or ".join(json.dumps(one) for one in allowed if one is not None) or "null"
+            rule = (
+                " or ".join(json.dumps(choice) for choice in allowed if choice is not None)
+                or "null"
+            )
             raise InputError(f"{key} must be {rule}, not {json.dumps(values[key])}", path)

@@ -34,15 +34,15 @@ def hub_directory(model: str) -> Path:
         InputError: huggingface_hub is missing, there is no such model or revision, it cannot be
             downloaded, or a file is damaged.
     """
-    found = re.fullmatch(rf"{PREFIX}([\w.-]+/[\w.-]+)(?:@([\w./-]+))?", model)
-    if found is None:
+    match = re.fullmatch(rf"{PREFIX}([\w.-]+/[\w.-]+)(?:@([\w./-]+))?", model)
+    if match is None:
         rule = "expected hf:OWNER/NAME or hf:OWNER/NAME@REVISION; transformers:NAME needs no owner"
         raise InputError(rule, model)
     try:
         from huggingface_hub import snapshot_download
     except ModuleNotFoundError:
         raise InputError(f"it needs huggingface_hub: {install('hub')}", model) from None
-    name, revision = found.groups()
+    name, revision = match.groups()
     offline = settings.limits.offline
     try:
         folder = snapshot_download(

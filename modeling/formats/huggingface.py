@@ -97,21 +97,21 @@ def _open_tensors(path, stack) -> dict[str, _Tensor]:
             raise InputError("expected weight_map: {name of a tensor: name of a file}", path)
         if missing := [name for name in names if not os.path.isfile(directory / name)]:
             raise InputError(f"it names a file that is missing: {missing[0]!r}", path)
-    found = {}
+    tensors = {}
     for path in sorted({directory / name for name in names}):
         with reading("not a readable safetensors file", path, SafetensorError):
             file = stack.enter_context(safe_open(path, framework="np"))
             for name in sorted(file.keys()):
                 # Files converted from the original checkpoints keep its names.
                 today = re.sub(r"\.gamma$", ".weight", re.sub(r"\.beta$", ".bias", name))
-                if today in found:
+                if today in tensors:
                     raise InputError(f"tensor {name} is there twice", path)
-                found[today] = _Tensor(name, file, path)
-    found.pop(_IGNORED, None)
+                tensors[today] = _Tensor(name, file, path)
+    tensors.pop(_IGNORED, None)
     for copy, original in _TIED.items():  # some files have the copy alone
-        if copy in found and original not in found:
-            found[original] = found.pop(copy)
-    return found
+        if copy in tensors and original not in tensors:
+            tensors[original] = tensors.pop(copy)
+    return tensors
 
 
 def huggingface_name(name: str) -> str:
@@ -128,20 +128,20 @@ def huggingface_name(name: str) -> str:
 def _read(stored: dict[str, _Tensor], config: Any, path: Path) -> dict[str, np.ndarray]:
     """{our name: array} of the tensors; kernels are [in, out], as in our layers."""
     names = bert.original_names(config.num_hidden_layers, with_segments=True)
-    wanted = {ours: huggingface_name(theirs) for ours, theirs in names.items()}
+    names_there = {ours: huggingface_name(theirs) for ours, theirs in names.items()}
     sizes = {}
     for name, tensor in stored.items():
         with reading("not a readable safetensors file", tensor.path, SafetensorError):
             header = tensor.file.get_slice(tensor.name)
             sizes[name], kind = math.prod(header.get_shape()), header.get_dtype()
-        if name in wanted.values() and kind not in _TYPES:
+        if name in names_there.values() and kind not in _TYPES:
             rule = f"tensor {tensor.name} has type {kind}, not F32, F16 or BF16"
             raise InputError(rule, tensor.path)
     check_size(sum(sizes.values()), config, CONFIG, path)
-    bert.check_names([name for name in stored if name not in _TIED], wanted.values(), path)
+    bert.check_names([name for name in stored if name not in _TIED], names_there.values(), path)
     for copy, original in _TIED.items():
         if copy in stored and not np.array_equal(stored[copy].read(), stored[original].read()):
             raise InputError(f"{copy} differs from {original}: the output head must be tied", path)
-    values = {ours: stored[theirs].read() for ours, theirs in wanted.items()}
+    values = {ours: stored[theirs].read() for ours, theirs in names_there.items()}
     # torch stores [out, in]
     return {name: v.T if name.endswith("kernel") else v for name, v in values.items()}

@@ -96,9 +96,9 @@ def exchange_pieces(weights: dict[str, np.ndarray], origins: Origins) -> dict[st
     flat = np.concatenate([np.asarray(ids, np.int64) for ids in origins])
     lengths = np.array([len(ids) for ids in origins])
     starts = np.cumsum(lengths) - lengths
-    made = {}
+    means = {}
     for name in ("encoder/embeddings/token_table", "head/bias"):
         rows = np.asarray(weights[name], np.float32)[flat]
         share = lengths.reshape(-1, *[1] * (rows.ndim - 1))
-        made[name] = np.add.reduceat(rows, starts, axis=0) / share
-    return weights | made
+        means[name] = np.add.reduceat(rows, starts, axis=0) / share
+    return weights | means

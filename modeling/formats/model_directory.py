@@ -52,14 +52,14 @@ def load_model(
     directory = Path(directory)
     if not directory.is_dir():
         raise InputError("no such model directory", directory)
-    found = format_of(directory)
-    if found is None:
+    name = format_of(directory)
+    if name is None:
         raise _not_a_model(directory)
     if build is None:
         from tta.modeling.models.language_model import build_to_load  # imports Keras
 
         build = partial(build_to_load, dtype=dtype)
-    return resolve(FORMATS[found].load)(directory, build, keep_segments)
+    return resolve(FORMATS[name].load)(directory, build, keep_segments)
 
 
 def _load_own(directory, build, keep_segments):
@@ -86,8 +86,8 @@ def vocabulary_path(directory: Path | str) -> Path:
     checkpoint from TensorFlow 1 is missing or malformed.
     """
     path = Path(directory) / VOCABULARY
-    found = None if path.exists() else format_of(directory)
-    return FORMATS[found].vocabulary(Path(directory)) if found else path
+    name = None if path.exists() else format_of(directory)
+    return FORMATS[name].vocabulary(Path(directory)) if name else path
 
 
 class Format(NamedTuple):
@@ -128,7 +128,7 @@ FORMATS = {
 
 def format_of(directory: Path | str) -> str | None:
     """The name in `FORMATS` of what a directory is; None if it is no model, or missing."""
-    there = (name for name, one in FORMATS.items() if one.is_there(Path(directory)))
+    there = (name for name, kind in FORMATS.items() if kind.is_there(Path(directory)))
     return next(there, None)
 
 

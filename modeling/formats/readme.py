@@ -20,5 +20,8 @@ def read_readme(directory: Path | str) -> tuple[str, str]:
 def summary(directory: Path | str) -> str:
     """The first sentence after the title, on one line; "" if there is none."""
     paragraphs = read_readme(directory)[1].split("\n\n")
-    text = next((" ".join(one.split()) for one in paragraphs if not one.startswith("#")), "")
+    text = next(
+        (" ".join(paragraph.split()) for paragraph in paragraphs if not paragraph.startswith("#")),
+        "",
+    )
     return re.split(r"(?<=\.) ", text, maxsplit=1)[0]

@@ -33,8 +33,8 @@ def checkpoint_path(folder: Path, step: int) -> Path:
 
 def checkpoint_steps(folder: Path) -> list[int]:
     """The steps of the checkpoints in a folder, in ascending order. The folder may be missing."""
-    found = (re.fullmatch(r"ckpt-(\d{1,18})\.safetensors", p.name) for p in folder.glob("ckpt-*"))
-    return sorted(int(match[1]) for match in found if match)
+    matches = (re.fullmatch(r"ckpt-(\d{1,18})\.safetensors", p.name) for p in folder.glob("ckpt-*"))
+    return sorted(int(match[1]) for match in matches if match)
 
 
 def has_checkpoints(directory: Path) -> bool:

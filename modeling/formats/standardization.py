@@ -54,8 +54,8 @@ def read_standardization(path: Path, size: int) -> tuple[np.ndarray, np.ndarray]
         raise InputError(f"expected mean and deviation, {size} float64 numbers each", path)
     mean, deviation = arrays["mean"], arrays["deviation"]
     with np.errstate(all="ignore"):
-        used = np.stack([mean, deviation, mean / deviation, 1 / deviation]).astype(np.float32)
-    if not (np.isfinite(used).all() and (deviation > 0).all()):
+        quotients = np.stack([mean, deviation, mean / deviation, 1 / deviation]).astype(np.float32)
+    if not (np.isfinite(quotients).all() and (deviation > 0).all()):
         rule = "mean and deviation must be finite, deviation above 0, their quotient finite"
         raise InputError(rule, path)
     return mean, deviation

@@ -39,15 +39,17 @@ def named_models() -> dict[str, Path]:
     If folders have models of the same name, $TTA_MODELS goes first, then the checkout, then the
     installed package.
     """
-    own = (Path(folder) for folder in os.environ.get(MODELS_VARIABLE, "").split(os.pathsep))
+    user_folders = (
+        Path(folder) for folder in os.environ.get(MODELS_VARIABLE, "").split(os.pathsep)
+    )
     package = importlib.util.find_spec(MODELS_PACKAGE)
     installed = map(Path, package.submodule_search_locations or ()) if package else ()
-    found = {BUILT_IN_NAME: BUILT_IN}
-    for folder in (*own, PRETRAINED, PRETRAINED_HERE, *installed):
+    directories = {BUILT_IN_NAME: BUILT_IN}
+    for folder in (*user_folders, PRETRAINED, PRETRAINED_HERE, *installed):
         if folder != Path():  # an empty part of the variable
             for path in sorted(folder.glob(f"*/{names.CONFIG}")):
-                found.setdefault(path.parent.name, path.parent)
-    return found
+                directories.setdefault(path.parent.name, path.parent)
+    return directories
 
 
 def find_directory(model: str | None) -> Path | str:
@@ -65,11 +67,11 @@ def find_directory(model: str | None) -> Path | str:
         return BUILT_IN
     if model.startswith(hub.PREFIX):
         return hub.hub_directory(model)
-    found = named_models()
-    if model in found:
-        return found[model]
-    rule = f"no such model directory, nor a model of that name ({', '.join(found)}); {WAYS}"
-    guess = did_you_mean(model, found) or _other_ways(model)
+    directories = named_models()
+    if model in directories:
+        return directories[model]
+    rule = f"no such model directory, nor a model of that name ({', '.join(directories)}); {WAYS}"
+    guess = did_you_mean(model, directories) or _other_ways(model)
     raise InputError(rule + guess, model)
 
 

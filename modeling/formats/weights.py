@@ -64,7 +64,7 @@ def save_weights(
     content = io.BytesIO()
     with _new_file(content) as file:
         file.attrs.update(fingerprints or {})
-        groups = {str(one) for name in arrays for one in PurePosixPath(name).parents}
+        groups = {str(group) for name in arrays for group in PurePosixPath(name).parents}
         for name in sorted(groups - {"."}):  # parents first
             h5py.h5g.create(file.id, name.encode(), gcpl=_without_times(h5py.h5p.GROUP_CREATE))
         for name, array in arrays.items():
@@ -101,9 +101,9 @@ def load_weights(
     With the `index` of this very file, h5py, which takes long to import, is not needed. Raises
     InputError if the file is missing, is damaged or does not fit the model.
     """
-    if index is not None and (found := _indexed(path, index)):
-        assign_weights(model, found[0], path)
-        return found[1]
+    if index is not None and (indexed := _indexed(path, index)):
+        assign_weights(model, indexed[0], path)
+        return indexed[1]
     import h5py
 
     values = {}
@@ -134,13 +134,13 @@ def weights_index(path: Path | str) -> np.ndarray:
     def collect(name, item):
         if isinstance(item, h5py.Dataset):
             chunks = map(item.id.get_chunk_info, range(item.id.get_num_chunks()))
-            places = [(*one.chunk_offset, one.byte_offset) for one in chunks]
+            places = [(*chunk.chunk_offset, chunk.byte_offset) for chunk in chunks]
             arrays[name] = item.dtype.str, item.shape, item.chunks, places
 
     with h5py.File(path, "r") as file:
         file.visititems(collect)
-        found = zlib.crc32(Path(path).read_bytes()), arrays, dict(file.attrs)
-    return np.frombuffer(json.dumps(found).encode(), np.uint8)
+        content = zlib.crc32(Path(path).read_bytes()), arrays, dict(file.attrs)
+    return np.frombuffer(json.dumps(content).encode(), np.uint8)
 
 
 def _indexed(path, index):
@@ -150,9 +150,11 @@ def _indexed(path, index):
         content: Any = np.memmap(path, mode="r")
         crc, arrays, fingerprints = json.loads(index.tobytes())
         if zlib.crc32(content) == crc and all(
-            isinstance(one, str) for one in fingerprints.values()
+            isinstance(fingerprint, str) for fingerprint in fingerprints.values()
         ):
-            return {name: _from_chunks(content, *one) for name, one in arrays.items()}, fingerprints
+            return {
+                name: _from_chunks(content, *layout) for name, layout in arrays.items()
+            }, fingerprints
     except (OSError, LookupError, ValueError, TypeError, AttributeError, RecursionError):
         pass
     return None

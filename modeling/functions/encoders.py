@@ -35,7 +35,9 @@ from tta.modeling.functions.queries import Distinct, Queries
 def optional_inputs(encode: Callable[..., Any]) -> tuple[str, ...]:
     """The inputs of an encoder besides ids and padding mask, which change its result."""
     parameters = inspect.signature(encode).parameters.values()
-    return tuple(one.name for one in parameters if one.kind is one.KEYWORD_ONLY)
+    return tuple(
+        parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY
+    )
 
 
 def encode_tta(

@@ -118,8 +118,8 @@ def with_gradients(function, features: Tensor, table: Tensor, bias: Tensor):
         value, *gradients = function(features, table, bias)
 
         def gradient(*args, upstream=None):
-            given = upstream_of(args, upstream)
-            of_features, of_table, of_bias = (given * x for x in gradients)
+            gradient = upstream_of(args, upstream)
+            of_features, of_table, of_bias = (gradient * x for x in gradients)
             return ops.cast(of_features, features.dtype), of_table, of_bias
 
         return value, gradient

@@ -55,9 +55,9 @@ def trained_bias(x: Tensor, bias: Tensor) -> Any:
     @ops.custom_gradient
     def add(x, bias):
         def gradients(*args, upstream=None):
-            given = upstream_of(args, upstream)
-            ones = ops.ones((1, ops.shape(given)[0]), given.dtype)
-            return given, ops.matmul(ones, given)[0]
+            gradient = upstream_of(args, upstream)
+            ones = ops.ones((1, ops.shape(gradient)[0]), gradient.dtype)
+            return gradient, ops.matmul(ones, gradient)[0]
 
         return ops.add(x, bias), gradients
 
@@ -103,8 +103,8 @@ def trained_layer_norm(norm: Any, *terms: Any) -> Any:
         value, mean, scale = _normalize(gamma, beta, norm.epsilon, *terms)
 
         def gradients(*args, upstream=None):
-            given = upstream_of(args, upstream)
-            return _normalize_gradients(given, mean, scale, gamma, *terms)
+            gradient = upstream_of(args, upstream)
+            return _normalize_gradients(gradient, mean, scale, gamma, *terms)
 
         return value, gradients
 

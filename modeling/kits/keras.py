@@ -95,11 +95,11 @@ class KerasKit:
         return ops.cast(x, "int32")
 
     def nonzero(self, x: Tensor, step: int = 1):
-        found = ops.nonzero(x)[0]
+        indices = ops.nonzero(x)[0]
         if step == 1:
-            return found
-        missing = -ops.shape(found)[0] % step  # as far as there are others
-        return ops.concatenate([found, ops.nonzero(ops.logical_not(x))[0][:missing]])
+            return indices
+        missing = -ops.shape(indices)[0] % step  # as far as there are others
+        return ops.concatenate([indices, ops.nonzero(ops.logical_not(x))[0][:missing]])
 
     def max(self, x: Tensor, axis: int, keepdims: bool = False):
         # With an initial value, because there may be no positions at all.
@@ -171,10 +171,10 @@ class KerasKit:
             ops.cast(x, w.compute_dtype) for x in (features, table[start:stop], bias[start:stop])
         )
         # The bias has the type of the products, so that TensorFlow fuses the two operations.
-        found = ops.add(ops.matmul(features, ops.transpose(rows)), rounded)
+        values = ops.add(ops.matmul(features, ops.transpose(rows)), rounded)
         if w.compute_dtype == "float32":
-            return found, None
-        return found, ops.exp(bias[start:stop] - ops.cast(rounded, "float32"))
+            return values, None
+        return values, ops.exp(bias[start:stop] - ops.cast(rounded, "float32"))
 
     def layer_norm(self, w: Any, *terms: Tensor, magnifies: bool = False):
         # Ours add the terms themselves, and know whether they magnify.

@@ -40,8 +40,8 @@ class Part(nn.Module):
         return part
 
     def __getitem__(self, name):
-        found = getattr(self, name)
-        return found.weight if isinstance(found, nn.Embedding) else found
+        part = getattr(self, name)
+        return part.weight if isinstance(part, nn.Embedding) else part
 
     def shape(self, name):
         return self[name].shape
@@ -114,7 +114,7 @@ class TorchKit:
         return x.gather(1, positions[:, None])[:, 0]
 
     def pad(self, x, widths):
-        return functional.pad(x, [one for pair in reversed(widths) for one in pair])
+        return functional.pad(x, [width for pair in reversed(widths) for width in pair])
 
     def softmax(self, x):
         return x.softmax(-1)
@@ -142,8 +142,8 @@ class TorchKit:
 
     def heads(self, x, layers, num_heads):
         rows, size = self.flat(x, x.shape[-1]), x.shape[-1]
-        made = [self.unflat(self.dense(rows, w), x, size) for w in layers]
-        return [self.split_heads(one, num_heads, size // num_heads) for one in made]
+        projected = [self.unflat(self.dense(rows, w), x, size) for w in layers]
+        return [self.split_heads(x, num_heads, size // num_heads) for x in projected]
 
     def layer_norm(self, w, *terms, magnifies=False):
         x: Any = sum(term.float() for term in terms)

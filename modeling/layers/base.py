@@ -96,18 +96,18 @@ class TableLayer(ReplaceableParts, keras.layers.Layer):
             elif part.keys() == {"gamma", "beta"}:
                 setattr(self, name, _layer_norm(part, layer_norm_eps, name))
             elif isinstance(part, LayerTable):
-                made = resolve(part.layer)(**part.arguments, name=name, dtype=self.dtype_policy)
-                made.build((None, None, made.config.hidden_size))
-                setattr(self, name, made)
+                layer = resolve(part.layer)(**part.arguments, name=name, dtype=self.dtype_policy)
+                layer.build((None, None, layer.config.hidden_size))
+                setattr(self, name, layer)
             else:
-                made = Part(name=name, dtype=self.dtype_policy)
-                made.build(part, layer_norm_eps)
-                setattr(self, name, made)
+                layer = Part(name=name, dtype=self.dtype_policy)
+                layer.build(part, layer_norm_eps)
+                setattr(self, name, layer)
         for name, weight in table.items():
             if isinstance(weight, Weight):
                 start = initializer(weight.initializer)
-                made = self.add_weight(weight.shape, start, name=name, autocast=False)
-                setattr(self, name, made)
+                variable = self.add_weight(weight.shape, start, name=name, autocast=False)
+                setattr(self, name, variable)
             elif isinstance(weight, Dropout):
                 drop = keras.layers.Dropout(weight.rate, autocast=False) if weight.rate else None
                 setattr(self, name, drop)
@@ -279,16 +279,16 @@ def _draw(start, shape, seed):
 
 def _unit_forget_bias(shape, dtype=None):
     """Zeros, and ones for the second of the four gates, as in Keras's LSTM."""
-    one = ops.ones((shape[0] // 4,), dtype)
-    return ops.concatenate([0 * one, one, 0 * one, 0 * one])
+    ones = ops.ones((shape[0] // 4,), dtype)
+    return ops.concatenate([0 * ones, ones, 0 * ones, 0 * ones])
 
 
 class PlainLayer(TableLayer):
     """A layer that keeps its arguments as attributes, and is serialized with them."""
 
     def get_config(self):
-        ours = [one for one in type(self).__mro__ if issubclass(one, PlainLayer)][:-1]
-        names = {name for one in ours for name in inspect.signature(one.__init__).parameters}
+        ours = [layer for layer in type(self).__mro__ if issubclass(layer, PlainLayer)][:-1]
+        names = {name for layer in ours for name in inspect.signature(layer.__init__).parameters}
         arguments = {name: getattr(self, name) for name in sorted(names - {"self", "kwargs"})}
         return super().get_config() | arguments
 

@@ -123,10 +123,10 @@ def _trained(name, vocabulary):
         lower_case, normalization = trained.config.do_lower_case, trained.config.normalization
         reads: Any = make_tokenizer(theirs, lower_case, normalization=normalization)
         origins = vocabulary.origins(theirs, lambda text: split_words(reads.normalize(text)))
-        known = sum(token in theirs for token in vocabulary.tokens)
+        num_known = sum(token in theirs for token in vocabulary.tokens)
         print(
-            f"{known:,} of the {len(vocabulary):,} pieces are in {theirs.path}; the others start "
-            "as means of its pieces",
+            f"{num_known:,} of the {len(vocabulary):,} pieces are in {theirs.path}; the others "
+            "start as means of its pieces",
             file=sys.stderr,
         )
     return trained, lambda ours, theirs: start_from(ours, theirs, directory, origins)

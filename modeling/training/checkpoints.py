@@ -73,8 +73,8 @@ class Checkpoints:
         shapes |= {POSITION + name: (1,) for name in position}
         try:
             arrays = read_checkpoint(path)
-            found = {name: array.shape for name, array in arrays.items()}
-            if wrong := sorted(dict(shapes.items() ^ found.items())):
+            stored_shapes = {name: array.shape for name, array in arrays.items()}
+            if wrong := sorted(dict(shapes.items() ^ stored_shapes.items())):
                 raise InputError(f"{wrong[0]} is missing, not of this training or of another shape")
         except InputError as error:
             raise InputError(f"the checkpoint cannot be restored: {error.rule}", path) from None

@@ -210,8 +210,8 @@ def resolve(config, data) -> tuple[ModelConfig, PretrainingConfig]:
             reason = f"a model of type {model_config.model_type}"
             config.refuse(("init_encoder", "init_decoder"), reason)
         weights = dict.fromkeys(TRAINING_WEIGHTS, 0.0) | training_weights(values)
-        given = {name: getattr(config, name) for name in TRAINING_WEIGHTS}
-        weights |= {name: weight for name, weight in given.items() if weight is not None}
+        flag_weights = {name: getattr(config, name) for name in TRAINING_WEIGHTS}
+        weights |= {name: weight for name, weight in flag_weights.items() if weight is not None}
         name, model_type = config.objective, model_config.model_type
         objectives = MODEL_TYPES.load(model_type).objectives
         if not objectives:

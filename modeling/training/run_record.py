@@ -85,8 +85,8 @@ def check_settings_kept(
     for field in dataclasses.fields(config):
         value = getattr(config, field.name)
         # The setting may be newer than the run.
-        made = field.default_factory
-        default = field.default if made is dataclasses.MISSING else made()
+        factory = field.default_factory
+        default = field.default if factory is dataclasses.MISSING else factory()
         then = before.get(field.name, default)
         if then is None and field.name in TRAINING_WEIGHTS:
             continue  # In earlier versions, None stood for the config file's value.

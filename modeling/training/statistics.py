@@ -82,8 +82,8 @@ def mean_log_normalizer(
             batch["padding_mask"]
         )
 
-    found = _of_batches(model, sums, batches, max_batches, steps)
-    total, count = np.sum([[float(value) for value in pair] for pair in found], axis=0)
+    pairs = _of_batches(model, sums, batches, max_batches, steps)
+    total, count = np.sum([[float(value) for value in pair] for pair in pairs], axis=0)
     return total / count
 
 

@@ -295,10 +295,10 @@ class Trainer:
                 f"{what}; the last good weights are not kept. Start anew with a lower "
                 "--learning_rate"
             )
-        kept = "the chief's"
+        checkpoint = "the chief's"
         if self.steps.is_chief:
-            kept = self.checkpoints.latest or "none yet"
-        raise InputError(f"{what}; the last good checkpoint is {kept}. {START_ANEW}")
+            checkpoint = self.checkpoints.latest or "none yet"
+        raise InputError(f"{what}; the last good checkpoint is {checkpoint}. {START_ANEW}")
 
     def _log(self, bar, step, recent, rate):
         learning_rate = float(self.optimizer.learning_rate)

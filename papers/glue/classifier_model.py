@@ -77,23 +77,23 @@ class ClassifierModel(TextModel):
         rows, is_cut = encode_rows(self.text_tokenizer, columns, self.config.max_seq_length)
         if is_cut.any():
             self._report_cut(is_cut, notes)
-        found = np.zeros((len(columns[0]), self.config.num_outputs), np.float32)
+        outputs = np.zeros((len(columns[0]), self.config.num_outputs), np.float32)
         for batch, result in run_rows(self, self.engine.class_logits(), rows):
-            found[batch.text_index] = result
-        return found
+            outputs[batch.text_index] = result
+        return outputs
 
     def as_columns(self, texts: Iterable[Any]) -> list[list[str]]:
         """The N first texts and, of pairs, the N second ones; errors as in `predict`."""
         listed = as_list(texts, "texts", "str or pairs of str")
         if self.config.texts_per_example == 1:
-            if any(_is_pair(one) for one in listed):
+            if any(_is_pair(text) for text in listed):
                 raise InputError("the model labels single texts, not pairs", self.name)
             return [as_texts(listed)]
-        for index, one in enumerate(listed):
-            if not _is_pair(one):
-                shown = "a single text" if isinstance(one, str) else type(one).__name__
+        for index, text in enumerate(listed):
+            if not _is_pair(text):
+                kind = "a single text" if isinstance(text, str) else type(text).__name__
                 raise InputError(
-                    f"the model labels pairs of texts; texts[{index}] is {shown}", self.name
+                    f"the model labels pairs of texts; texts[{index}] is {kind}", self.name
                 )
         return [as_texts([pair[side] for pair in listed]) for side in (0, 1)]
 

@@ -277,8 +277,12 @@ def _finish(config, lm, examples, folder, notes) -> ClassifyReport:
 
 def _texts(parts) -> list[str]:
     """The texts of all parts, those of pairs one after the other."""
-    examples = [one for part in parts.values() if part is not None for one in part.texts]
-    return [text for one in examples for text in ([one] if isinstance(one, str) else one)]
+    examples = [text for part in parts.values() if part is not None for text in part.texts]
+    return [
+        text
+        for example in examples
+        for text in ([example] if isinstance(example, str) else example)
+    ]
 
 
 def _predict_test(tuned, examples, test: Part, folder) -> dict[str, float] | None:

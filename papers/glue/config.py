@@ -146,17 +146,17 @@ class ClassifierConfig(ModelConfig):
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "ClassifierConfig":
-        known = {"model_type", "encoder", *_KEYS, *_KEYS_OF_THE_MIX}
-        if unknown := sorted(set(values) - known):
-            keys = ", ".join(sorted(known))
-            raise InputError(f"unknown key {unknown[0]!r}; the keys are {keys}")
+        keys = {"model_type", "encoder", *_KEYS, *_KEYS_OF_THE_MIX}
+        if unknown := sorted(set(values) - keys):
+            rule = f"unknown key {unknown[0]!r}; the keys are {', '.join(sorted(keys))}"
+            raise InputError(rule)
         for name, kind in (("encoder", dict), ("labels", list | tuple)):
             if not isinstance(values.get(name), kind):
                 what = "an object" if kind is dict else "a list"
                 raise InputError(f"{name} must be {what}")
         _check_encoder(values["encoder"].get("model_type"))
-        given = {name: values[name] for name in (*_KEYS, *_KEYS_OF_THE_MIX) if name in values}
-        return cls.of(config_from(values["encoder"]), **given)
+        own_values = {name: values[name] for name in (*_KEYS, *_KEYS_OF_THE_MIX) if name in values}
+        return cls.of(config_from(values["encoder"]), **own_values)
 
 
 def mixed_lstm(num_layers: int, layer_size: int, units: int) -> WeightTable:

@@ -129,9 +129,9 @@ def read_examples(config: ClassifyConfig) -> Examples:
 
 def seen_notes(examples: Examples) -> Iterator[str]:
     """Yields notes on dev and test texts that are also in the training part; a few may be."""
-    known = set(examples.train.texts)
+    train_texts = set(examples.train.texts)
     for part in filter(None, (examples.dev, examples.test)):
-        share = sum(text in known for text in part.texts) / len(part.texts)
+        share = sum(text in train_texts for text in part.texts) / len(part.texts)
         if share > MANY_SEEN:
             yield f"{part.path}: {share:.0%} of the texts are also in {examples.train.path}"
 
@@ -214,7 +214,7 @@ class _StsReader:
         self.notes: list[str] = []
 
     def __call__(self, path: str, needs_labels: bool = True) -> Part:
-        pairs = [pair for one in named_files(path) for pair in read_sts(one)]
+        pairs = [pair for file in named_files(path) for pair in read_sts(file)]
         texts, scores = [(p.first, p.second) for p in pairs], [p.gold for p in pairs]
         gold, numbers = None, list(range(len(pairs)))
         if None not in scores:

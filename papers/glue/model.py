@@ -148,7 +148,7 @@ class TextClassifier(ConfiguredModel):
         layers = outputs.get("layers")
         if layers is None:
             both = outputs["embedding_output"], outputs["hidden_states"]
-            layers = ops.concatenate([ops.cast(one, "float32") for one in both], axis=-1)
+            layers = ops.concatenate([ops.cast(layer, "float32") for layer in both], axis=-1)
         mask = inputs["padding_mask"]
         assert self.reader is not None
         return maximum(self.reader(layers, mask, training=training), mask)

@@ -83,7 +83,9 @@ def on_resamples(measure: Measure, gold: np.ndarray, predicted: Sequence[np.ndar
     """
 
     def on_draws(draws):
-        means = (np.mean([measure.value(gold[i], one[i]) for one in predicted]) for i in draws)
+        means = (
+            np.mean([measure.value(gold[i], values[i]) for values in predicted]) for i in draws
+        )
         return np.fromiter(means, np.float64)
 
     return bootstrap(len(gold), on_draws, RESAMPLES)
@@ -194,15 +196,15 @@ def rate_rows(examples: Examples, dev: Mapping[Run, np.ndarray]) -> list[RateRow
     constant = numbers[np.argmax(counts)] if examples.labels else train.mean()
     named = {MAJORITY if examples.labels else MEAN: [np.full(len(examples.dev.gold), constant)]}
     for rate in dict.fromkeys(rate for rate, _ in dev):
-        found = [predicted_targets(x, examples.labels) for (r, _), x in dev.items() if r == rate]
-        named[f"rate {rate:g}, {format_count(len(found), 'seed', 'seeds')}"] = found
+        targets = [predicted_targets(x, examples.labels) for (r, _), x in dev.items() if r == rate]
+        named[f"rate {rate:g}, {format_count(len(targets), 'seed', 'seeds')}"] = targets
     return [_row(examples, name, predictions) for name, predictions in named.items()]
 
 
 def _row(examples, name, predictions):
     gold = examples.dev.gold.astype(int) if examples.labels else examples.dev.gold
-    measured = [measure(examples, gold, one) for one in predictions]
-    values = {metric: [one[metric] for one in measured] for metric in examples.metrics}
+    measured = [measure(examples, gold, prediction) for prediction in predictions]
+    values = {metric: [row[metric] for row in measured] for metric in examples.metrics}
     return RateRow(name, values, on_resamples(METRICS[examples.metrics[0]], gold, predictions))
 
 

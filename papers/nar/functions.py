@@ -77,7 +77,7 @@ def decode_in_passes(xp, decode, predicted, num_passes, pad_id):
         hidden = lowest(xp, scores, predicted, count * (num_passes - number) // num_passes)
         known = xp.where(predicted & ~hidden, ids, pad_id)
         new = decode(known)
-        ids, scores = (xp.where(hidden, *one) for one in zip(new, (ids, scores), strict=True))
+        ids, scores = (xp.where(hidden, *arrays) for arrays in zip(new, (ids, scores), strict=True))
     return ids
 
 
@@ -102,11 +102,11 @@ def latent_inputs(k, w, config, latent):
     W_D z is added to embeddings. The memory is W_M z, one vector per layer of an autoregressive
     decoder [B, L, D]; or, of several latent vectors, W_M z_k [B, K, D].
     """
-    found = {"added": (latent @ w["added_kernel"])[:, None]}
+    state = {"added": (latent @ w["added_kernel"])[:, None]}
     if config.num_memories:
         rows = latent @ w["memory_kernel"]
-        found["memory"] = k.flat(rows, config.num_memories, config.hidden_size)
+        state["memory"] = k.flat(rows, config.num_memories, config.hidden_size)
     elif config.num_latents > 1:
         each = k.flat(latent, config.num_latents, config.latent_size)
-        found["memory"] = each @ w["memory_kernel"]
-    return found
+        state["memory"] = each @ w["memory_kernel"]
+    return state

@@ -105,12 +105,12 @@ def mutual_information(mean: np.ndarray, log_variance: np.ndarray, seed: int = 0
         m, v = mean[block], log_variance[block]
         noise = rng.normal(size=m.shape)
         drawn = m + np.exp(v / 2) * noise
-        own = -0.5 * (noise**2 + v).sum(axis=1)
+        log_posterior = -0.5 * (noise**2 + v).sum(axis=1)
         # log q(z_i | x_j) for all i and j, without the terms that both sides share. The squares
         # are products of matrices: [n, n, P] would not fit.
         precision = np.exp(-v)
         squares = drawn**2 @ precision.T - 2 * drawn @ (m * precision).T
         all_of = -0.5 * (squares + (m**2 * precision + v).sum(axis=1))
         mixture = logsumexp(all_of, axis=1) - np.log(len(block))
-        total += (own - mixture).sum()
+        total += (log_posterior - mixture).sum()
     return float(total / len(mean))

@@ -156,21 +156,21 @@ class Autoencoding(Objective):
         scores -= ops.logsumexp(logits, axis=-1)
         hits = ops.cast(ops.cast(ops.argmax(logits, axis=-1), ids.dtype) == ids, "float32")
         counts, mean = ops.sum(weights, axis=1), encoded["mean"]
-        one = ops.ones_like(mean[:, 0])
+        ones = ops.ones_like(mean[:, 0])
         measured = {
             "nll": (-ops.sum(scores * weights, axis=1), counts),
             "accuracy": (ops.sum(hits * weights, axis=1), counts),
-            "latent": (mean, one),
-            "latent_squares": (ops.square(mean), one),
+            "latent": (mean, ones),
+            "latent_squares": (ops.square(mean), ones),
         }
         if model.length_predictor is not None:
             lengths = ops.sum(ops.cast(mask, "int32"), axis=1)
             right = ops.cast(ops.argmax(model.lengths(mean), axis=-1), "int32")
             right = ops.cast(right + 1 == lengths, "float32")
-            measured["length_accuracy"] = right, one
+            measured["length_accuracy"] = right, ones
         if self.variational:
             kl = ops.sum(kl_divergence(**encoded), axis=1)
-            measured["kl"] = kl, one
+            measured["kl"] = kl, ones
         return measured
 
     def summarize(self, measured: Measured) -> dict[str, float]:

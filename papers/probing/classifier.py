@@ -72,11 +72,11 @@ def make_splits(
         kind = KFold if labels is None else StratifiedKFold
         splitter = kind(num_folds, shuffle=True, random_state=rng)
         pairs = splitter.split(examples, None if labels is None else labels[examples])
-        return [(examples[rest], examples[fold]) for rest, fold in pairs]
+        return [(examples[train_rows], examples[fold]) for train_rows, fold in pairs]
 
     if len(test):
         return [Split(train, test, [(train, dev)] if len(dev) else folds(train))]
-    return [Split(rest, fold, folds(rest)) for rest, fold in folds(train)]
+    return [Split(train_rows, fold, folds(train_rows)) for train_rows, fold in folds(train)]
 
 
 def check_labels(labels: Iterable[str], num_folds: int, is_nested: bool, path: str) -> None:
@@ -138,7 +138,9 @@ def probe(
     def of_fold(fold):
         train, validation = fold
         fits = list(predict(features, targets, train, validation, CS))
-        return [value(validation, one) for one, _ in fits], all(good for _, good in fits)
+        return [value(validation, prediction) for prediction, _ in fits], all(
+            good for _, good in fits
+        )
 
     threads = min(len(split.folds), num_cores())
     # The folds run in threads, so a product has one: threads of both kinds would block each other.

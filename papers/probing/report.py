@@ -77,9 +77,12 @@ class ProbeReport(NotedReport):
         heads = ["", "features", f"{self.measure} %", "sd", f"{LEVEL:.0%} interval", "median C"]
         cells = [heads, *(row.cells() for row in self.rows)]
         lines = [f"examples: {', '.join(parts)}", align(cells)]
-        for one in self.differences:
-            value, interval = format_number(one.value, "+.2f"), format_interval(one.interval, ".2f")
-            lines.append(f"{one.first} - {one.second}: {value} {interval}".rstrip())
+        for difference in self.differences:
+            value, interval = (
+                format_number(difference.value, "+.2f"),
+                format_interval(difference.interval, ".2f"),
+            )
+            lines.append(f"{difference.first} - {difference.second}: {value} {interval}".rstrip())
         for row in self.rows:
             if row.not_converged:
                 splits = format_count(row.not_converged, "split", "splits")

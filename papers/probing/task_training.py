@@ -59,9 +59,9 @@ def train_and_predict(
         for batch in shuffled_batches(examples.lengths[train], config.train_batch_size, rng):
             chosen = train[batch]
             model.train_on_batch(examples.inputs(chosen), examples.targets(chosen))
-        found = value(rows_of(task, validation), predicted(np.sort(validation)))
-        if found > best:
-            best, best_epoch, weights = found, epoch, model.get_weights()
+        result = value(rows_of(task, validation), predicted(np.sort(validation)))
+        if result > best:
+            best, best_epoch, weights = result, epoch, model.get_weights()
         elif epoch - best_epoch >= PATIENCE:
             break
     model.set_weights(weights)
@@ -103,10 +103,10 @@ class _Examples:
 
     def predict(self, model: Any, chosen: np.ndarray, size: int) -> np.ndarray:
         """The numbers of the labels that a model predicts for the rows of examples: [rows]."""
-        found = {}
+        labels_of = {}
         order = chosen[np.argsort(self.lengths[chosen], kind="stable")]
         for batch in np.split(order, range(size, len(order), size)):
             labels = model.predict_on_batch(self.inputs(batch))
-            found |= dict(zip(batch.tolist(), labels, strict=True))
+            labels_of |= dict(zip(batch.tolist(), labels, strict=True))
         counts = np.diff(self._starts)
-        return np.concatenate([np.atleast_1d(found[i])[: counts[i]] for i in chosen.tolist()])
+        return np.concatenate([np.atleast_1d(labels_of[i])[: counts[i]] for i in chosen.tolist()])

@@ -105,14 +105,15 @@ class SentenceTask(ProbeTask):
             representation, lambda part: lm.encode(list(row), part, pooling, progress=progress)
         )
         columns = zip(*self._texts, strict=True)
-        u, *others = (vectors[[row[text] for text in column]] for column in columns)
-        return np.hstack([u, *(f for v in others for f in (v, np.abs(u - v), u * v))])
+        u, *further = (vectors[[row[text] for text in column]] for column in columns)
+        return np.hstack([u, *(f for v in further for f in (v, np.abs(u - v), u * v))])
 
     def words(self, lm, progress):
         distinct = list(dict.fromkeys(text for texts in self._texts for text in texts))
         layers, num_layers = layers_of(lm, [text.split() for text in distinct], progress)
-        found = dict(zip(distinct, layers, strict=True))
-        return WordLayers([tuple(found[t] for t in texts) for texts in self._texts], num_layers)
+        layers_by_text = dict(zip(distinct, layers, strict=True))
+        rows = [tuple(layers_by_text[text] for text in texts) for texts in self._texts]
+        return WordLayers(rows, num_layers)
 
     def check(self, lm, representation, pooling):
         joined(representation, lambda part: lm.encode([], part, pooling))
@@ -158,12 +159,12 @@ def layers_of(
         size.
     """
     name = layer_names(lm)
-    parts = [lm.encode_words(sentences, one, progress) for one in name.split(PLUS)]
-    found = [np.hstack(one).astype(np.float16) for one in zip(*parts, strict=True)]
+    parts = [lm.encode_words(sentences, output, progress) for output in name.split(PLUS)]
+    joined = [np.hstack(vectors).astype(np.float16) for vectors in zip(*parts, strict=True)]
     if name != LAYERS:
-        return found, len(parts)
-    [one] = lm.encode_words([["a"]], "context")
-    return found, found[0].shape[1] // one.shape[1]
+        return joined, len(parts)
+    [vectors] = lm.encode_words([["a"]], "context")
+    return joined, joined[0].shape[1] // vectors.shape[1]
 
 
 class TaggingTask(ProbeTask):
@@ -192,7 +193,7 @@ class TaggingTask(ProbeTask):
 
     def words(self, lm, progress):
         layers, num_layers = layers_of(lm, self._words, progress)
-        return WordLayers([(one,) for one in layers], num_layers)
+        return WordLayers([(layer,) for layer in layers], num_layers)
 
     def check(self, lm, representation, pooling):
         joined(representation, lambda part: np.concatenate(lm.encode_words([["a"]], part)))
@@ -214,14 +215,14 @@ class TaggingTask(ProbeTask):
 
 def _spans(tags):
     """{(type, first word, end)} of the entities of a sentence."""
-    found = []
+    entities = []
     for position, tag in enumerate(tags):
         kind = conll.entity_type(tag)
         if tag.startswith("B"):
-            found.append((kind, position, position + 1))
-        elif tag != conll.OUTSIDE and found and found[-1][::2] == (kind, position):
-            found[-1] = kind, found[-1][1], position + 1
-    return set(found)
+            entities.append((kind, position, position + 1))
+        elif tag != conll.OUTSIDE and entities and entities[-1][::2] == (kind, position):
+            entities[-1] = kind, entities[-1][1], position + 1
+    return set(entities)
 
 
 def read_parts(
@@ -236,15 +237,15 @@ def read_parts(
     training part does not have.
     """
     files = [{p: conll.read_conll(p) for p in named_files(part)} if part else {} for part in names]
-    parts = [[one for sentences in part.values() for one in sentences] for part in files]
+    parts = [[sentence for sentences in part.values() for sentence in sentences] for part in files]
     if len(parts[0]) < num_folds:
         rule = f"{num_folds} folds need {num_folds} sentences, got {len(parts[0])}"
         raise InputError(f"{rule}; --num_folds lowers the number of folds", names[0])
-    known = {conll.entity_type(tag) for sentence in parts[0] for tag in sentence.tags} - {""}
+    train_types = {conll.entity_type(tag) for sentence in parts[0] for tag in sentence.tags} - {""}
     notes = []
     for part in files:
         for path, sentences in part.items():
-            _check_types(sentences, known, path)
+            _check_types(sentences, train_types, path)
             if lines := conll.stray_tags(sentences):
                 notes.append(
                     f"{path}: I- tags that continue an entity of another type, and so belong to "

@@ -81,8 +81,8 @@ class StaticVectors(Scorer):
         words = [self.split(text) for text in texts]
         forms = {form for text in words for word in text for form in self.forms(word)}
         if new := forms - self._vectors.keys():
-            found = self._file.read(new, progress)
-            self._vectors.update((form, found.get(form)) for form in new)
+            of_file = self._file.read(new, progress)
+            self._vectors.update((form, of_file.get(form)) for form in new)
         means = np.zeros((len(texts), self._file.size), np.float32)
         for mean, text in zip(means, words, strict=True):
             vectors = [vector for word in text if (vector := self._vector(word)) is not None]
@@ -96,8 +96,8 @@ class StaticVectors(Scorer):
         return split_rows(vectors, [len(sentence) for sentence in sentences])
 
     def _vector(self, word):
-        known = (self._vectors[form] for form in self.forms(word))
-        return next((vector for vector in known if vector is not None), None)
+        vectors = (self._vectors[form] for form in self.forms(word))
+        return next((vector for vector in vectors if vector is not None), None)
 
 
 class FastTextVectors(StaticVectors):
@@ -178,10 +178,10 @@ class VectorsFolder(StaticVectors):
 
     def _compose(self, words):
         ids = np.array([self._vocabulary.ids.get(word, -1) for word in words], np.int64)
-        made = self._table.array[ids].astype(np.float32)
+        rows = self._table.array[ids].astype(np.float32)
         new = [word for word, i in zip(words, ids, strict=True) if i < 0]
-        made[ids < 0] = 0 if self._letters is None else self._letters.vectors(new)
-        return made
+        rows[ids < 0] = 0 if self._letters is None else self._letters.vectors(new)
+        return rows
 
 
 class _Composed:

@@ -37,8 +37,8 @@ class Espnet2Format(Format):
     def missing(self, source):
         if source.folder is not None:
             jobs = [*_jobs(source.folder / "logdir"), *source.folder.glob("*/")]
-            found = [job for job in jobs if (job / "1best_recog").is_dir()]
-            hint = f"; {found[0].relative_to(source.folder)} has it" if found else ""
+            complete = [job for job in jobs if (job / "1best_recog").is_dir()]
+            hint = f"; {complete[0].relative_to(source.folder)} has it" if complete else ""
             return f"1best_recog/text{hint}"
         ids = ["".join(line.split(maxsplit=1)[:1]) for line in source.head]
         has_ids = all(re.fullmatch(r"[\w.-]+", i) and re.search("[0-9]", i) for i in ids)
@@ -104,9 +104,11 @@ class Espnet2Format(Format):
             raise InputError(rule, folder / "score", line)
 
     def write_folder(self, lists, folder):
-        for number in range(1, 1 + max((len(one.hypotheses) for one in lists), default=0)):
+        for number in range(1, 1 + max((len(nbest.hypotheses) for nbest in lists), default=0)):
             rows = [
-                (one, one.hypotheses[number - 1]) for one in lists if len(one.hypotheses) >= number
+                (nbest, nbest.hypotheses[number - 1])
+                for nbest in lists
+                if len(nbest.hypotheses) >= number
             ]
             (folder / f"{number}best_recog").mkdir()
             for name in ("text", "score", *_TOKENS):
@@ -135,16 +137,16 @@ def _jobs(folder: Path) -> list[Path]:
 
     Raises InputError if the folder of a job is missing.
     """
-    found = {}
+    folders = {}
     for path in folder.glob("output.*/"):
         if match := re.fullmatch(r"output\.([1-9][0-9]*)", path.name):
-            found[int(match[1])] = path
-    if not found or (folder / "1best_recog").exists():
+            folders[int(match[1])] = path
+    if not folders or (folder / "1best_recog").exists():
         return [folder]
-    for number in range(1, max(found)):
-        if number not in found:
-            raise InputError(f"output.{number} is missing, but output.{max(found)} is there")
-    return [found[number] for number in sorted(found)]
+    for number in range(1, max(folders)):
+        if number not in folders:
+            raise InputError(f"output.{number} is missing, but output.{max(folders)} is there")
+    return [folders[number] for number in sorted(folders)]
 
 
 def _read_table(path: Path) -> dict[str, tuple[int, str]]:

@@ -64,12 +64,14 @@ class FairseqFormat(Format):
                 hypotheses = sentence.pop("hypotheses")
                 if not hypotheses:
                     raise InputError("has no hypothesis")
-                for found in hypotheses:
-                    kinds = kinds or found.keys()
-                    if found.keys() != kinds:
-                        one, other = (" ".join(f"{k}-" for k in sorted(x)) for x in (found, kinds))
-                        raise InputError(f"expected the lines {other} as before, got {one}")
-                hypotheses = [self._hypothesis(found) for found in hypotheses]
+                for fields in hypotheses:
+                    kinds = kinds or fields.keys()
+                    if fields.keys() != kinds:
+                        got, before = (
+                            " ".join(f"{k}-" for k in sorted(x)) for x in (fields, kinds)
+                        )
+                        raise InputError(f"expected the lines {before} as before, got {got}")
+                hypotheses = [self._hypothesis(fields) for fields in hypotheses]
                 reference = sentence.pop("T", None)
                 collector.add(utterance_id, hypotheses, reference, {self.name: sentence})
 
@@ -86,7 +88,7 @@ class FairseqFormat(Format):
 
     def write(self, lists, stream):
         has_new_scores = any(
-            h.score != self.extra_of(h).get("score") for one in lists for h in one.hypotheses
+            h.score != self.extra_of(h).get("score") for nbest in lists for h in nbest.hypotheses
         )
         for nbest in lists:
             if not re.fullmatch("[0-9]+", nbest.utterance_id):

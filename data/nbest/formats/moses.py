@@ -57,17 +57,17 @@ class MosesFormat(Format):
         fields = [field.strip() for field in line.split("|||")]
         if len(fields) < 3:
             raise InputError(f"expected {self.layout}, got {len(fields)} fields")
-        utterance_id, surface, *rest = fields
-        end = len(rest)
-        least = 1 if is_number(rest[0]) else 2
-        while end > least and _ALIGNMENT.fullmatch(rest[end - 1]):
+        utterance_id, surface, *features = fields
+        end = len(features)
+        least = 1 if is_number(features[0]) else 2
+        while end > least and _ALIGNMENT.fullmatch(features[end - 1]):
             end -= 1
-        if end > 2 and not is_number(rest[end - 1]) and is_number(rest[end - 2]):
+        if end > 2 and not is_number(features[end - 1]) and is_number(features[end - 2]):
             end -= 1  # the words of the source, which may follow
-        *columns, score = rest[:end]
+        *columns, score = features[:end]
         text = _SEGMENT.sub("", surface).strip()
         text = re.sub(r"\S+", lambda word: _without_factors(word[0], only_unknown), text)
-        extra = {"text": text, "surface": surface, "features": columns, "alignment": rest[end:]}
+        extra = {"text": text, "surface": surface, "features": columns, "alignment": features[end:]}
         numbers = [column for column in columns if not _ALIGNMENT.fullmatch(column)]
         hypothesis = Hypothesis(text, parse_score(score), {self.name: extra}, _features(numbers))
         return utterance_id, hypothesis

@@ -29,8 +29,8 @@ class PlainFormat(Format):
             return False
         if all(map(_WITH_IDS.fullmatch, source.head)):
             return False
-        others = [load_format(name) for name in FORMATS if name != self.name]
-        return not any(one.matches(source) for one in others if not one.is_folder)
+        formats = [load_format(name) for name in FORMATS if name != self.name]
+        return not any(other.matches(source) for other in formats if not other.is_folder)
 
     def doubt(self, source):
         texts, size = [line.strip() for line in source.lines], source.beam_size or 1

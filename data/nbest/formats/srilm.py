@@ -106,11 +106,11 @@ def _is_standard(line):
 
 def _timed_words(surface):
     """The words of NBestList2.0; all of them have times, or none."""
-    rest = _TIMED.sub("", surface).strip()
-    if rest == surface.strip():
-        return rest
-    if rest.strip("() "):
-        raise InputError(f"expected word ( st: 0.1 et: 0.5 ... ), got {shown(rest)}")
+    untimed = _TIMED.sub("", surface).strip()
+    if untimed == surface.strip():
+        return untimed
+    if untimed.strip("() "):
+        raise InputError(f"expected word ( st: 0.1 et: 0.5 ... ), got {shown(untimed)}")
     return " ".join(word for word, *_ in _timed(surface))
 
 

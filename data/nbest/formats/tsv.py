@@ -53,9 +53,9 @@ class TsvFormat(CsvFormat):
                 raise InputError(f"expected {columns} columns, got {len(fields)}", line=line)
             *given_id, text, score = fields
             utterance_id = given_id[0] if given_id else str(index // beam_size)
-            found = {"id": utterance_id, "text": text.strip(), "score": score}
-            keys = {name: name for name in found}
-            yield line, {"fields": found, "keys": keys, "columns": columns}
+            cells = {"id": utterance_id, "text": text.strip(), "score": score}
+            keys = {name: name for name in cells}
+            yield line, {"fields": cells, "keys": keys, "columns": columns}
 
     def write(self, lists, stream):
         if any("header" in self.extra_of(h) for nbest in lists for h in nbest.hypotheses):
@@ -74,7 +74,7 @@ def _check_texts(rows):
     """Raises an error if the column of the text holds scores, or ids."""
     texts = [fields[-2] for fields in rows if len(fields) > 1]
     ids = [fields[0] for fields in rows if len(fields) == 3]
-    have_words = 2 * sum(" " in one.strip() for one in ids) > len(ids) > 0
+    have_words = 2 * sum(" " in text.strip() for text in ids) > len(ids) > 0
     if have_words and len(set(ids)) == len(ids) > len(set(texts)) and " " not in "".join(texts):
         raise InputError(
             f"the columns may be text, id and score, as {shown(ids[0])}, {shown(texts[0])}: "

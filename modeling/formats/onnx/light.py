@@ -70,11 +70,11 @@ class LightFile:
         """
         stored = [name for name in self.arrays if name.startswith(_RANGE)]
         prefix = f"{_RANGE}{_digest(weights)}/" if stored else ""
-        own = [name for name in stored if name.startswith(prefix)]
-        if stored and not own:
+        of_weights = [name for name in stored if name.startswith(prefix)]
+        if stored and not of_weights:
             raise self.damaged("its ranges for int8 belong to other weights")
         ranges = {}
-        for name in own:
+        for name in of_weights:
             products = name.removeprefix(prefix).split(",")
             if products == [_BY_ROW]:
                 continue

@@ -35,10 +35,10 @@ def config_path(directory: Path) -> Path:
     for name in (BERT_CONFIG, CONFIG):
         if (directory / name).exists():
             return directory / name
-    found = sorted(directory.glob("*.json"))
-    if len(found) != 1:
+    configs = sorted(directory.glob("*.json"))
+    if len(configs) != 1:
         raise InputError(
-            f"expected one config ({BERT_CONFIG}, {CONFIG} or another *.json), found {len(found)}",
+            f"expected one config ({BERT_CONFIG}, {CONFIG} or another *.json), got {len(configs)}",
             directory,
         )
-    return found[0]
+    return configs[0]

@@ -63,17 +63,19 @@ def load_original(directory: Path, build: Build, keep_segments: bool) -> Any:
 
 def _checkpoint_prefix(directory):
     """The checkpoint named in the file `checkpoint`, or else the only one in the directory."""
-    found = sorted(p.with_suffix("") for p in directory.glob("*.ckpt*.index"))
+    prefixes = sorted(p.with_suffix("") for p in directory.glob("*.ckpt*.index"))
     # Only the file name is used, because the folder is that of the training machine.
     with contextlib.suppress(OSError), open(directory / "checkpoint", "rb") as file:
         text = file.read(_MAX_STATE_BYTES).decode(errors="replace")
         named = re.search(r'^model_checkpoint_path: "(.*)"', text, re.MULTILINE)
         name = re.split(r"[/\\]", named[1])[-1] if named else ""
-        if name and directory / name in found:
+        if name and directory / name in prefixes:
             return directory / name
-    if len(found) != 1:
-        raise InputError(f"expected one checkpoint (*.ckpt*.index), found {len(found)}", directory)
-    return found[0]
+    if len(prefixes) != 1:
+        raise InputError(
+            f"expected one checkpoint (*.ckpt*.index), found {len(prefixes)}", directory
+        )
+    return prefixes[0]
 
 
 def _open_checkpoint(path: Path) -> tuple[Any, dict[str, list[int]]]:
@@ -107,7 +109,7 @@ def _plain_path(path: Path) -> Path:
 @functools.cache
 def _link(folder):
     folder.mkdir(parents=True, exist_ok=True)
-    made = Path(tempfile.mkdtemp(prefix="tta-"))
-    atexit.register(shutil.rmtree, made, ignore_errors=True)
-    (made / "link").symlink_to(folder)
-    return made / "link"
+    link_folder = Path(tempfile.mkdtemp(prefix="tta-"))
+    atexit.register(shutil.rmtree, link_folder, ignore_errors=True)
+    (link_folder / "link").symlink_to(folder)
+    return link_folder / "link"

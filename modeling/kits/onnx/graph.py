@@ -98,8 +98,8 @@ class Graph:
     def key(self, fed: Collection[str] = ()) -> str:
         """What `model` depends on, as 32 hexadecimal digits."""
         weights = [(n, a.dtype.name, a.shape) for n, a in self.weights_of().items()]
-        made = self._nodes, self._inputs, self._outputs, self._constants, weights, [*fed]
-        return hashlib.sha256(repr((_WRITER, OPSET, IR_VERSION, made)).encode()).hexdigest()[:32]
+        content = self._nodes, self._inputs, self._outputs, self._constants, weights, [*fed]
+        return hashlib.sha256(repr((_WRITER, OPSET, IR_VERSION, content)).encode()).hexdigest()[:32]
 
     def model(self, fed: Collection[str] = ()) -> Any:
         """The graph, a `ModelProto`. The caller supplies each weight by its name.
@@ -134,11 +134,11 @@ class Graph:
             for (data, shape, dtype), name in self._constants.items()
         ]
         graph = helper.make_graph(
-            [node(*one) for one in self._nodes],
+            [node(*arguments) for arguments in self._nodes],
             "tta",
-            [value(*one) for one in (*self._inputs, *tables)],
-            [value(*one) for one in self._outputs],
-            [*constants, *(external(*one) for one in weights.items())],
+            [value(*arguments) for arguments in (*self._inputs, *tables)],
+            [value(*arguments) for arguments in self._outputs],
+            [*constants, *(external(*arguments) for arguments in weights.items())],
         )
         domains = {of.get("domain", "") for *_, of in self._nodes}
         opsets = [helper.make_opsetid(name, 1 if name else OPSET) for name in sorted(domains)]

@@ -176,7 +176,7 @@ def started(
 
     `ranges` are as in `Network`, `encoders` the model's, and `attention_scores` as in `Kit`.
     """
-    exact = [f"{one}/{name}/" for one in encoders for name in config.magnified_products]
+    exact = [f"{encoder}/{name}/" for encoder in encoders for name in config.magnified_products]
     kit = OnnxKit(config.layer_norm_eps, LOGITS in (ranges or ()), attention_scores)
     return kit, Weights(Graph(), arrays, "", (*exact, "head/transform/"), ranges)
 

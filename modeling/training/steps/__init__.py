@@ -22,10 +22,10 @@ BACKENDS = Registry(
 
 def backend(strategy: str = "one_device") -> type[Steps]:
     """The `Steps` of Keras's backend; InputError if there are none, or not with this strategy."""
-    found = BACKENDS.load(keras.config.backend())
-    if strategy not in found.strategies:
+    steps = BACKENDS.load(keras.config.backend())
+    if strategy not in steps.strategies:
         raise InputError(f"distribution_strategy {strategy} needs KERAS_BACKEND=tensorflow")
-    return found
+    return steps
 
 
 def connect(

@@ -39,8 +39,8 @@ class JaxSteps(Steps):
     @classmethod
     def connect(cls, name, deterministic):
         if deterministic:  # a CPU always is; read when JAX first computes
-            given = os.environ.get("XLA_FLAGS", "")
-            os.environ["XLA_FLAGS"] = f"{given} --xla_gpu_deterministic_ops=true"
+            flags = os.environ.get("XLA_FLAGS", "")
+            os.environ["XLA_FLAGS"] = f"{flags} --xla_gpu_deterministic_ops=true"
         several = name == "mirrored"
         return cls(keras.distribution.DataParallel(auto_shard_dataset=False) if several else None)
 
@@ -62,24 +62,24 @@ class JaxSteps(Steps):
 
     def update(self, model, optimizer, objective, spec):
         trained = model.trainable_variables
-        others = [*model.non_trainable_variables, *objective.seeds, *objective.variables]
+        untrained = [*model.non_trainable_variables, *objective.seeds, *objective.variables]
         moments = optimizer.variables
 
         def loss_of(values, state, batch, step):
-            known = [*zip(trained, values, strict=True), *zip(others, state, strict=True)]
-            with keras.StatelessScope(known) as scope:
+            assigned = [*zip(trained, values, strict=True), *zip(untrained, state, strict=True)]
+            with keras.StatelessScope(assigned) as scope:
                 task = objective.task(batch, step)
                 count = ops.sum(task.weights)
                 task = task._replace(weights=task.weights / ops.maximum(count, 1.0))
                 loss = objective.loss(model, task)
-                state = [scope.get_current_value(variable) for variable in others]
+                state = [scope.get_current_value(variable) for variable in untrained]
             return loss.total, ({"loss": loss.total, **loss.parts}, count, state)
 
-        def step_of(values, state, kept, batch, step):
+        def step_of(values, state, optimizer_state, batch, step):
             gradient_of = jax.grad(loss_of, has_aux=True)
             gradients, (losses, count, state) = gradient_of(values, state, batch, step)
-            values, kept = optimizer.stateless_apply(kept, gradients, values)
-            return (values, state, kept), losses, count
+            values, optimizer_state = optimizer.stateless_apply(optimizer_state, gradients, values)
+            return (values, state, optimizer_state), losses, count
 
         compiled = jax.jit(step_of, donate_argnums=(0, 1, 2))
 
@@ -88,7 +88,7 @@ class JaxSteps(Steps):
             if self._sharding is not None:
                 whole = {name: np.concatenate([b[name] for b in batches]) for name in batch}
                 batch = jax.device_put(whole, self._sharding)
-            groups = trained, others, moments
+            groups = trained, untrained, moments
             before = ([variable.value for variable in group] for group in groups)
             after, losses, count = compiled(*before, batch, np.int32(step))
             for group, values in zip(groups, after, strict=True):

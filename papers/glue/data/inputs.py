@@ -31,12 +31,12 @@ def encode_rows(
     size = max(0, max_seq_length - 1 - len(texts))
     rows, is_cut = [], []
     for pieces in zip(*map(tokenizer.encode, texts), strict=True):
-        lengths = [len(one) for one in pieces]
+        lengths = [len(ids) for ids in pieces]
         is_cut.append(sum(lengths) > size)
         if is_cut[-1]:
             lengths = _cut(lengths, size)
-        kept = [one[:length] for one, length in zip(pieces, lengths, strict=True)]
-        rows.append(np.concatenate([begin, *(part for one in kept for part in (one, end))]))
+        cut = [ids[:length] for ids, length in zip(pieces, lengths, strict=True)]
+        rows.append(np.concatenate([begin, *(part for ids in cut for part in (ids, end))]))
     return rows, np.array(is_cut, bool)
 
 
@@ -48,7 +48,7 @@ def shuffled_batches(lengths: np.ndarray, size: int, rng: np.random.Generator) -
     order = rng.permutation(len(lengths))
     pool = size * SORTED_BATCHES
     pools = [order[i : i + pool] for i in range(0, len(order), pool)]
-    order = np.concatenate([one[np.argsort(lengths[one], kind="stable")] for one in pools])
+    order = np.concatenate([pool[np.argsort(lengths[pool], kind="stable")] for pool in pools])
     chosen = [order[i : i + size] for i in range(0, len(order), size)]
     rng.shuffle(chosen)
     return chosen

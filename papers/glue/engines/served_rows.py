@@ -56,9 +56,9 @@ class ServedRows(tf.Module):
         Returns (ids, a RaggedTensor [N, T_n] int32; the tokens that each input had before it was
         cut, [N] int32).
         """
-        pieces = [self.tokenizer.tokenize(one) for one in texts]
+        pieces = [self.tokenizer.tokenize(text) for text in texts]
         num_boundaries = 1 + len(pieces)
-        lengths = tf.add_n([tf.cast(one.row_lengths(), tf.int32) for one in pieces])
+        lengths = tf.add_n([tf.cast(ids.row_lengths(), tf.int32) for ids in pieces])
         size = max(0, max_seq_length - num_boundaries)
         if len(pieces) == 1:
             trimmed = [pieces[0][:, :size]]
@@ -120,12 +120,12 @@ class ServedClassifier(ServedRows):
         Returns {"labels": [N] string, the most probable ones, "probabilities": [N, L] float32}, or
         {"values": [N] float32} of a model that predicts numbers.
         """
-        columns = [check_texts(one) for one in texts]
-        sizes = tf.stack([tf.size(one) for one in columns])
+        columns = [check_texts(text) for text in texts]
+        sizes = tf.stack([tf.size(column) for column in columns])
         rule = "every first text must have a second; texts:"
         # Otherwise an operation that fails on such columns may run first.
         with tf.control_dependencies([require(tf.reduce_all(sizes == sizes[0]), rule, sizes)]):
-            columns = [tf.identity(one) for one in columns]
+            columns = [tf.identity(column) for column in columns]
         config = self.lm.model.config
         ids, lengths = self.encoded(columns, config.max_seq_length)
         if self.lm.options.long_sentences == "refuse":

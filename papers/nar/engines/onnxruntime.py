@@ -76,15 +76,15 @@ class AutoencoderEngine(OnnxEngine):
         begin_id = self._vocabulary.bos_id
 
         def decode(ids, mask, latent):
-            found, cache = np.full_like(ids, begin_id), start(latent=latent)
+            decoded, cache = np.full_like(ids, begin_id), start(latent=latent)
             for position in range(ids.shape[1] - 1):
-                found[:, position + 1], cache = step.outputs(
-                    input_ids=found[:, position, None],
+                decoded[:, position + 1], cache = step.outputs(
+                    input_ids=decoded[:, position, None],
                     position=np.array([position]),
                     latent=latent,
                     cache=cache,
                 )
-            return found
+            return decoded
 
         return decode
 

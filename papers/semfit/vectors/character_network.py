@@ -76,8 +76,8 @@ class CharacterNetwork(NewWordVectors):
 
     def vectors(self, words: Sequence[str]) -> np.ndarray:
         blocks = range(0, len(words), _BLOCK_WORDS)
-        found = [self._of_block(words[start : start + _BLOCK_WORDS]) for start in blocks]
-        return np.concatenate([np.zeros((0, self.size), np.float32), *found])
+        vectors = [self._of_block(words[start : start + _BLOCK_WORDS]) for start in blocks]
+        return np.concatenate([np.zeros((0, self.size), np.float32), *vectors])
 
     def _of_block(self, words):
         w = self._weights
@@ -87,8 +87,8 @@ class CharacterNetwork(NewWordVectors):
         for layer in self._filters:
             kernel = w[f"{layer}/kernel"]  # [width, numbers of a character, filters]
             windows = sliding_window_view(x, len(kernel), axis=1)  # [N, C - width + 1, .., width]
-            found = np.tensordot(windows, kernel, axes=([3, 2], [0, 1])).max(axis=1)
-            maxima.append(np.maximum(found + w[f"{layer}/bias"], 0))
+            responses = np.tensordot(windows, kernel, axes=([3, 2], [0, 1])).max(axis=1)
+            maxima.append(np.maximum(responses + w[f"{layer}/bias"], 0))
         x = np.concatenate(maxima, axis=1)
         for layer in self._highways:
             gate = x @ w[f"{layer}/gate/kernel"] + w[f"{layer}/gate/bias"]

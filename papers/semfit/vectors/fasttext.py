@@ -95,12 +95,12 @@ class SubwordVectors:
         The vector of a known word is the mean of its own vector and those of its n-grams; of an
         unknown word, the mean of those of its n-grams, or zeros without n-grams.
         """
-        made = np.zeros((len(words), self.size), np.float32)
-        for row, word in zip(made, words, strict=True):
+        vectors = np.zeros((len(words), self.size), np.float32)
+        for row, word in zip(vectors, words, strict=True):
             has_ngrams = len(self.ngrams) and len(word) + len("<>") >= self.min_n
             if word in self._vectors.key_to_index or has_ngrams:
                 row[:] = self._vectors.get_vector(word)
-        return made
+        return vectors
 
 
 def check_sizes(stored: BinaryIO, path: Path | str) -> None:

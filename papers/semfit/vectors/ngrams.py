@@ -124,19 +124,19 @@ class NgramVectors(NewWordVectors):
 
     def vectors(self, words: Sequence[str]) -> np.ndarray:
         """The mean of the vectors of each word's n-grams; zeros without n-grams: [N, m] float32."""
-        made = np.zeros((len(words), self.size), np.float32)
+        vectors = np.zeros((len(words), self.size), np.float32)
         for start in range(0, len(words), _BLOCK_WORDS):
-            self._add(words[start : start + _BLOCK_WORDS], made[start : start + _BLOCK_WORDS])
-        return made
+            self._add(words[start : start + _BLOCK_WORDS], vectors[start : start + _BLOCK_WORDS])
+        return vectors
 
     def _add(self, words, made):
         settings = self.settings
         hashes = [ngram_hashes(word, settings.min_n, settings.max_n) for word in words]
-        counts = np.array([len(one) for one in hashes])
+        counts = np.array([len(row) for row in hashes])
         has_ngrams = counts > 0
         if not has_ngrams.any():
             return
-        flat = np.array([value for one in hashes for value in one], np.uint32)
+        flat = np.array([value for row in hashes for value in row], np.uint32)
         rows = np.asarray(self.array[flat % len(self.array)], np.float32)
         counts = counts[has_ngrams]
         sums = np.add.reduceat(rows, np.cumsum(counts) - counts, axis=0)

@@ -109,9 +109,9 @@ def look_up(rows: Callable[[np.ndarray], np.ndarray], ids: Any, dtype: Any, size
         return rows(ids)
     import tensorflow as tf
 
-    found = tf.numpy_function(rows, [ids], dtype, stateful=False)
-    found.set_shape([*ids.shape, size])
-    return found
+    vectors = tf.numpy_function(rows, [ids], dtype, stateful=False)
+    vectors.set_shape([*ids.shape, size])
+    return vectors
 
 
 def write_vectors(file: Any, array: np.ndarray, path: Path | str) -> None:

@@ -29,10 +29,10 @@ def train_skip_gram(
     those of `train_by_gensim`.
     """
     kind = from_gensim("word2vec", "Word2Vec")
-    found = train_by_gensim(kind, "sentence", sentences, size, **training)
+    word2vec = train_by_gensim(kind, "sentence", sentences, size, **training)
     vectors = np.zeros((vocab_size, size), np.float32)
-    ids: Any = list(found.key_to_index)  # in the order of the rows
-    vectors[ids] = found.vectors
+    ids: Any = list(word2vec.key_to_index)  # in the order of the rows
+    vectors[ids] = word2vec.vectors
     return vectors
 
 
@@ -145,14 +145,16 @@ def shifted_pmi(counts: csr_array, num_negatives: float) -> csr_array:
 
     PMI(w, c) = log(#(w, c) D / (#(w) #(c))), with the D pairs in all.
     """
-    found = counts.tocoo()
-    rows, columns = found.coords
+    pairs = counts.tocoo()
+    rows, columns = pairs.coords
     of_word, of_context = (np.asarray(counts.sum(axis=axis)).ravel() for axis in (1, 0))
-    pmi = np.log(found.data * float(counts.sum()))
+    pmi = np.log(pairs.data * float(counts.sum()))
     pmi -= np.log(of_word[rows] * of_context[columns].astype(np.float64))
     shifted = pmi - np.log(num_negatives)
-    kept = shifted > 0
-    return csr_array((shifted[kept], (rows[kept], columns[kept])), shape=counts.shape)
+    is_positive = shifted > 0
+    return csr_array(
+        (shifted[is_positive], (rows[is_positive], columns[is_positive])), shape=counts.shape
+    )
 
 
 def _blocks(sentences) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -163,7 +165,7 @@ def _blocks(sentences) -> Iterator[tuple[np.ndarray, np.ndarray]]:
             held.append(sentence)
             size += len(sentence)
         if held and (sentence is None or size >= _BLOCK_TOKENS):
-            lengths = [len(one) for one in held]
+            lengths = [len(row) for row in held]
             ids = np.fromiter(chain.from_iterable(held), np.int64, sum(lengths))
             yield ids, np.repeat(np.arange(len(held)), lengths)
             held, size = [], 0

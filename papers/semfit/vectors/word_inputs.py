@@ -59,14 +59,14 @@ class WordVectorInputs:
         """
         table = self._vectors.array
         is_new = ids >= len(table)
-        found = table[np.where(is_new, 0, ids)]
+        rows = table[np.where(is_new, 0, ids)]
         if is_new.any():
             if self._tokenizer is None:
                 raise InputError(f"id {ids.max()} is not in a vocabulary of {len(table)}")
             numbers, position = np.unique(ids[is_new], return_inverse=True)
             words = self._tokenizer.pieces(numbers)
-            found[is_new] = 0 if self._letters is None else self._letters.vectors(words)[position]
-        return found
+            rows[is_new] = 0 if self._letters is None else self._letters.vectors(words)[position]
+        return rows
 
     def look_up(self, ids: Any) -> Any:
         """As `rows`, inside a TensorFlow graph or not: [B, T] int32 -> [B, T, m]."""

@@ -74,14 +74,14 @@ class WordVectorFile:
         requested vector is not finite.
         """
         wanted = {word.encode("utf-8", "surrogatepass"): word for word in words}
-        found = {}
+        vectors = {}
         with open_input(self.path) as stream:
             entries = self._iter_binary(stream) if self._is_binary else self._iter_text(stream)
             with tqdm(entries, "reading", self._count, unit=" words", disable=not progress) as bar:
                 for line, word, data in bar:
-                    if word in wanted and wanted[word] not in found:
-                        found[wanted[word]] = self._parse(word, data, line)
-        return found
+                    if word in wanted and wanted[word] not in vectors:
+                        vectors[wanted[word]] = self._parse(word, data, line)
+        return vectors
 
     def _iter_text(self, stream):
         """Yields (line, word, the bytes of its numbers)."""
@@ -137,13 +137,13 @@ class WordVectorFile:
                     break
                 if max(blank, len(buffer) - length) - position > MAX_WORD_BYTES:
                     raise self._error(f"word {number:,} is over {MAX_WORD_BYTES:,} bytes long")
-                more = stream.read(_BLOCK_BYTES + length)
-                if not more and 0 <= blank == len(buffer) - 1 - length:
+                block = stream.read(_BLOCK_BYTES + length)
+                if not block and 0 <= blank == len(buffer) - 1 - length:
                     break  # the last line has no end
-                if not more:
+                if not block:
                     rule = f"truncated: the header says {self._count:,} words, the file ends in"
                     raise self._error(f"{rule} word {number:,}")
-                buffer, position = buffer[position:] + more, 0
+                buffer, position = buffer[position:] + block, 0
             word = buffer[position:blank].lstrip(b"\n")
             has_line_ends = has_line_ends or (number == 2 and buffer[position:][:1] == b"\n")
             if not (has_line_ends or _is_text(word)):

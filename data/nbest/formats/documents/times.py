@@ -31,7 +31,7 @@ def word_times(row: Mapping[str, Any]) -> list[TimedWord] | None:
         entries = row.get(key)
         if isinstance(entries, list) and entries:
             with contextlib.suppress(LookupError, TypeError):
-                return [(_word(one), *_times(one)) for one in entries if not _is_mark(one)]
+                return [(_word(entry), *_times(entry)) for entry in entries if not _is_mark(entry)]
     return None
 
 
@@ -44,11 +44,11 @@ def channel_of(record: Any, path: KeyPath) -> str:
             if isinstance(key, int) and path[length - 1 : length] == ("channels",):
                 channel = key + 1
             continue
-        found = next((holder[name] for name in _CHANNELS if name in holder), channel)
-        if isinstance(found, list) and found:  # Deepgram's stream: index and number
-            channel = f"ch_{found[0]}"
-        elif isinstance(found, (int, str)):  # Azure counts from 0
-            channel = found + 1 if type(found) is int and "nBest" in holder else found or 1
+        value = next((holder[name] for name in _CHANNELS if name in holder), channel)
+        if isinstance(value, list) and value:  # Deepgram's stream: index and number
+            channel = f"ch_{value[0]}"
+        elif isinstance(value, (int, str)):  # Azure counts from 0
+            channel = value + 1 if type(value) is int and "nBest" in holder else value or 1
         if match := re.fullmatch("ch_([0-9]{1,9})", str(channel)):
             channel = int(match[1]) + 1
     return "_".join(str(channel).split())
@@ -75,8 +75,8 @@ def _times(entry) -> tuple[float, float]:
     start = _seconds(next((entry[key] for key in _STARTS if key in entry), 0))
     if "length" in entry:
         return start, start + _seconds(entry["length"])
-    found = [entry[key] for key in _ENDS if key in entry]
-    return start, _seconds(found[0])
+    ends = [entry[key] for key in _ENDS if key in entry]
+    return start, _seconds(ends[0])
 
 
 def _seconds(value):

@@ -196,7 +196,7 @@ def test_a_folder_without_one_config_is_refused(directory, number):
     (directory / "config.json").unlink()
     for name in ("a.json", "b.json")[:number]:
         (directory / name).write_bytes(config)
-    with pytest.raises(InputError, match=rf"original: expected one config \(.*\), found {number}$"):
+    with pytest.raises(InputError, match=rf"original: expected one config \(.*\), got {number}$"):
         load_model(directory)
 
 
