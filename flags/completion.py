@@ -41,10 +41,10 @@ def completion_script(shell: str) -> str:
     for name in sorted(COMMANDS):
         flags = COMMANDS.load(name)
         about = _plain((flags.__doc__ or "").partition("\n")[0])
-        one = commands.add_parser(name.removeprefix("tta-"), help=about, description=about)
+        command = commands.add_parser(name.removeprefix("tta-"), help=about, description=about)
         for config in (*flags.run.configs, settings.Limits):
             for field in settings.fields(config):
-                _add(one, field, shtab.FILE)
+                _add(command, field, shtab.FILE)
     return shtab.complete(parser, shell)
 
 

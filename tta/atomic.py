@@ -118,8 +118,8 @@ def whole_folder(path: Path | str, check: Callable[[], None]) -> Iterator[Path]:
                 yield temporary
                 check()
                 if target.is_dir():
-                    for made in (temporary, *temporary.rglob("*")):
-                        _keep_owner(made, target.stat())
+                    for entry in (temporary, *temporary.rglob("*")):
+                        _keep_owner(entry, target.stat())
                     os.rename(target, _old(temporary))
                 os.rename(temporary, target)
         finally:

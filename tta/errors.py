@@ -71,9 +71,9 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """The end of an error about an unknown name: the known one that is most like it, or ""."""
     import difflib
 
-    spelled = {one.lower(): one for one in known}
+    spelled = {name.lower(): name for name in known}
     close = difflib.get_close_matches(name.lower(), spelled, 1)
-    return "".join(f"; did you mean {spelled[one]}?" for one in close)
+    return "".join(f"; did you mean {spelled[name]}?" for name in close)
 
 
 _HEAD, _TAIL = 700, 300  # characters of a rule that are shown
@@ -81,7 +81,9 @@ _HEAD, _TAIL = 700, 300  # characters of a rule that are shown
 
 def printable(text: str) -> str:
     """The text as one printable line: control characters and line breaks are escaped."""
-    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
+    return "".join(
+        character if character.isprintable() else ascii(character)[1:-1] for character in text
+    )
 
 
 _SHORT = reprlib.Repr()  # safe for values of any depth

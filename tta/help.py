@@ -94,17 +94,17 @@ def meaning(field: settings.Field, *notes: str) -> str:
 
     Further `notes` come first.
     """
-    found = list(notes)
+    all_notes = list(notes)
     if field.default is not None and field.default is not False:
         value = ",".join(map(str, field.default)) if field.is_list else field.default
-        found.append(f"default: {'true' if value is True else value}")
+        all_notes.append(f"default: {'true' if value is True else value}")
     if field.setting.bounds:
-        found.append(field.setting.bounds)
+        all_notes.append(field.setting.bounds)
     if field.is_list and not field.setting.repeated:
-        found.append("may be repeated")
+        all_notes.append("may be repeated")
     if field.setting.alias is not None:
-        found.append(f"also --{field.setting.alias}")
-    return field.setting.help + f" [{'; '.join(found)}]" * bool(found)
+        all_notes.append(f"also --{field.setting.alias}")
+    return field.setting.help + f" [{'; '.join(all_notes)}]" * bool(all_notes)
 
 
 def _entry(usage, meaning, width):

@@ -96,25 +96,30 @@ def _tables() -> list[tuple[str, Mapping[str, Mapping[str, str]]]]:
     """(package, table) of each package that brings entries; papers/ comes first, if it is there."""
     from importlib.metadata import entry_points  # slow, and most runs need no names of packages
 
-    found = []
+    plugins = []
     try:
-        found.append((OWN, importlib.import_module("tta.papers.table").TABLE))
+        plugins.append((OWN, importlib.import_module("tta.papers.table").TABLE))
     except ModuleNotFoundError as error:
         if error.name not in ("tta.papers", "tta.papers.table"):
             raise
-    points = [(one.dist.name if one.dist else "?", one) for one in entry_points(group=GROUP)]
-    for package, one in sorted(points, key=lambda point: (point[0], point[1].name)):
-        with _named(package, f"{GROUP} {one.value}"):
-            table = one.load()
+    points = [
+        (point.dist.name if point.dist else "?", point) for point in entry_points(group=GROUP)
+    ]
+    for package, entry_point in sorted(points, key=lambda point: (point[0], point[1].name)):
+        with _named(package, f"{GROUP} {entry_point.value}"):
+            table = entry_point.load()
         if wrong := _wrong(table):
-            raise InputError(f"package {package}: {one.value} {wrong}")
-        found.append((package, table))
-    return found
+            raise InputError(f"package {package}: {entry_point.value} {wrong}")
+        plugins.append((package, table))
+    return plugins
 
 
 def _wrong(table):
     """What is wrong with a table of a package; None if nothing is."""
-    if not (isinstance(table, Mapping) and all(isinstance(one, Mapping) for one in table.values())):
+    if not (
+        isinstance(table, Mapping)
+        and all(isinstance(entries, Mapping) for entries in table.values())
+    ):
         return f"must be a table {{part: {{name: place}}}}, not {shown(table)}"
     for what, entries in table.items():
         if what not in PARTS:
@@ -131,5 +136,5 @@ def resolve(entry: Any) -> Any:
     if not isinstance(entry, str):
         return entry
     module, _, attribute = entry.partition(":")
-    found = importlib.import_module(module)
-    return getattr(found, attribute) if attribute else found
+    loaded = importlib.import_module(module)
+    return getattr(loaded, attribute) if attribute else loaded

@@ -183,7 +183,9 @@ def check_outputs(*configs: Any) -> None:
                 continue
             value = getattr(config, field.name)
             named = [(field.name, item) for item in (value if field.is_list else [value]) or []]
-            (outputs if field.setting.writes else inputs).extend(one for one in named if one[1])
+            (outputs if field.setting.writes else inputs).extend(
+                output for output in named if output[1]
+            )
     for output, path in outputs:
         shards = glob.iglob(f"{glob.escape(path)}.*-of-*")
         beside = (f"{path}.scores", *shards)  # Kaldi's costs, shards of scores
@@ -270,9 +272,9 @@ def _inputs_of(value):
 def _identity(path):
     """What two paths to one file or folder share; None if there is none."""
     with contextlib.suppress(OSError, ValueError):
-        found = os.stat(path)
-        if stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode):
-            return found.st_dev, found.st_ino
+        status = os.stat(path)
+        if stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode):
+            return status.st_dev, status.st_ino
     return None
 
 

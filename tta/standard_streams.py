@@ -80,7 +80,7 @@ def _without_notes() -> Iterator[None]:
     import tempfile
 
     try:
-        kept = os.dup(2)
+        copy = os.dup(2)
     except OSError:  # descriptor 2 is closed
         yield
         return
@@ -89,8 +89,8 @@ def _without_notes() -> Iterator[None]:
         try:
             yield
         finally:
-            os.dup2(kept, 2)
-            os.close(kept)
+            os.dup2(copy, 2)
+            os.close(copy)
             written.seek(0)
             for line in written:
                 if not NOTE.match(line):

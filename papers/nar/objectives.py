@@ -103,13 +103,13 @@ class Autoencoding(Objective):
         mask, weights = task.inputs["padding_mask"], task.weights
         encoded = model.encode_latent(task.inputs, training=True)
         latent = model.latent(encoded, training=True)
-        ids, known, predicted = task.inputs["input_ids"], None, weights
+        ids, observed, predicted = task.inputs["input_ids"], None, weights
         if model.config.decoder_input == "masked":
             hidden, factor = self._hide(weights > 0)
             keeps = ops.logical_and(weights > 0, ops.logical_not(hidden))
-            known = ops.where(keeps, ids, model.config.pad_id)
+            observed = ops.where(keeps, ids, model.config.pad_id)
             predicted = weights * ops.cast(hidden, "float32") * factor
-        states = model.decode(latent, mask, ids, training=True, known_ids=known)
+        states = model.decode(latent, mask, ids, training=True, known_ids=observed)
         total = model.loss_of(states, task.targets, predicted)
         parts = {"head": total}
         counts = ops.sum(ops.cast(weights > 0, "float32"), axis=1)

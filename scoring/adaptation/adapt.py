@@ -41,7 +41,7 @@ class AdaptationReport:
     lists: ListReport | None
 
     def __str__(self) -> str:
-        return "\n".join(str(one) for one in (self.text, self.lists) if one is not None)
+        return "\n".join(str(part) for part in (self.text, self.lists) if part is not None)
 
 
 def adapt(config: AdaptationConfig, model: str | None = None) -> AdaptationReport | None:
@@ -73,26 +73,30 @@ def adapt(config: AdaptationConfig, model: str | None = None) -> AdaptationRepor
     if split is not None:
         check_takes_one_pass(lm)
     with work_folder(output_dir) as work:
-        made = work / "model"
-        made.mkdir()
-        lm.tokenizer.vocabulary.save(made / VOCABULARY)
+        directory = work / "model"
+        directory.mkdir()
+        lm.tokenizer.vocabulary.save(directory / VOCABULARY)
         text = lists = None
         if config.input_file is not None:
             start = str(getattr(lm, "directory", None) or model)
-            text = adapt_to_text(config, lm, start, work, made)
+            text = adapt_to_text(config, lm, start, work, directory)
             if text is None:
                 return None
         if split is not None:
-            start = lm if text is None else tta.load(made, normalizer="auto", engine="tensorflow")
-            lists = fine_tune(config, start, split, work, made)
+            start = (
+                lm if text is None else tta.load(directory, normalizer="auto", engine="tensorflow")
+            )
+            lists = fine_tune(config, start, split, work, directory)
             if lists is None:
                 return None
-        card = "\n".join(one.card for one in (text, lists) if one is not None)
+        card = "\n".join(part.card for part in (text, lists) if part is not None)
         intro = f"The model `{lm.name}`, adapted with tta adapt of tta-lm."
-        (made / README).write_text(f"# {output_dir.name}\n\n{intro}\n\n{card}", encoding="utf-8")
+        (directory / README).write_text(
+            f"# {output_dir.name}\n\n{intro}\n\n{card}", encoding="utf-8"
+        )
         for name in _FILES:
-            if (made / name).exists():
-                os.replace(made / name, output_dir / name)
+            if (directory / name).exists():
+                os.replace(directory / name, output_dir / name)
     return AdaptationReport(text, lists)
 
 

@@ -113,5 +113,5 @@ class AdaptationConfig(Config):
         return self._schedule(Schedule(heldout_fraction=1 / 3, max_passes=4, learning_rate=1e-4))
 
     def _schedule(self, default):
-        given = {name: getattr(self, name) for name in vars(default)}
-        return Schedule(**vars(default) | {n: v for n, v in given.items() if v is not None})
+        values = {name: getattr(self, name) for name in vars(default)}
+        return Schedule(**vars(default) | {n: v for n, v in values.items() if v is not None})

@@ -46,14 +46,14 @@ def make_examples(
     counts = scored.models[0].num_tokens
     # Hypotheses without tokens have the lowest score of their list, which no weight can change.
     part = np.where(counts > 0, weights.lm_weight * decision.lm_scores, 0.0)
-    others = weights.scale * (decision.combined - part)
+    without_model = weights.scale * (decision.combined - part)
     token_weights = np.full(counts.shape, weights.scale * weights.lm_weight)
     if weights.reduction == "mean":
         token_weights /= np.maximum(counts, 1)
     errors = statistics.errors
     examples = []
-    for i, one in enumerate(scored.nbest):
-        size = len(one.hypotheses)
+    for i, nbest in enumerate(scored.nbest):
+        size = len(nbest.hypotheses)
         if not size:
             continue
         keep = list(np.argsort(-decision.combined[i, :size], kind="stable")[:NUM_PROBABLE])
@@ -61,8 +61,11 @@ def make_examples(
         if errors[i, best] < errors[i, keep].min():
             keep.append(best)
         if differ(errors[i, keep]):
-            texts = [one.hypotheses[j].text for j in keep]
-            rows = (array[i, keep].astype(np.float32) for array in (others, errors, token_weights))
+            texts = [nbest.hypotheses[j].text for j in keep]
+            rows = (
+                array[i, keep].astype(np.float32)
+                for array in (without_model, errors, token_weights)
+            )
             examples.append(Example(texts, *rows))
     return examples
 
@@ -140,7 +143,7 @@ def make_list_trainer(
 
 def _order(examples, seed, epoch) -> Iterator[np.ndarray]:
     """The indices of the lists of each batch. Lists of similar lengths are in one batch."""
-    lengths = np.array([max(len(text) for text in one.texts) for one in examples])
+    lengths = np.array([max(len(text) for text in example.texts) for example in examples])
     rng, batches = np.random.default_rng(seed), []
     for _ in range(epoch + 1):  # each epoch goes on with the random numbers of the one before
         order = np.argsort(lengths * rng.uniform(1.0, 1.2, len(lengths)))
@@ -152,13 +155,13 @@ def _order(examples, seed, epoch) -> Iterator[np.ndarray]:
 def _batch(lm, chosen):
     """A batch of `ExpectedErrors` of some examples, as arrays."""
     shape = len(chosen), NUM_PROBABLE + 1
-    others, errors, token_weights = np.zeros((3, *shape), np.float32)
+    without_model, errors, token_weights = np.zeros((3, *shape), np.float32)
     present = np.zeros(shape, bool)
-    for row, one in enumerate(chosen):
-        size = len(one.texts)
-        others[row, :size], errors[row, :size] = one.other_scores, one.errors
-        token_weights[row, :size], present[row, :size] = one.token_weights, True
-    texts = [text for one in chosen for text in one.texts]
+    for row, example in enumerate(chosen):
+        size = len(example.texts)
+        without_model[row, :size], errors[row, :size] = example.other_scores, example.errors
+        token_weights[row, :size], present[row, :size] = example.token_weights, True
+    texts = [text for example in chosen for text in example.texts]
     (batch,) = make_batches(
         lm.tokenizer,
         texts,
@@ -174,7 +177,7 @@ def _batch(lm, chosen):
         "padding_mask": batch.padding_mask,
         "token_weights": batch.keep * token_weights.ravel()[places][:, None],
         "places": places,
-        "other_scores": others,
+        "other_scores": without_model,
         "errors": errors,
         "present": present,
     }

@@ -124,7 +124,7 @@ def read_split(config: AdaptationConfig) -> ListSplit:
         text_field=config.text_field,
         keep_non_words=config.keep_non_words or None,
     ).lists
-    references = [one.reference for one in nbest if one.reference is not None]
+    references = [nbest_list.reference for nbest_list in nbest if nbest_list.reference is not None]
     if len(references) < len(nbest):
         raise InputError("fine-tuning needs references, and the lists have none", path)
     with located(path=path):
@@ -134,8 +134,8 @@ def read_split(config: AdaptationConfig) -> ListSplit:
     number = round(config.list_schedule.heldout_fraction * len(distinct))
     shuffled = np.random.default_rng(config.seed).permutation(len(distinct))
     held = {distinct[i] for i in shuffled[:number]}
-    train = [one for one, key in zip(nbest, keys, strict=True) if key not in held]
-    heldout = [one for one, key in zip(nbest, keys, strict=True) if key in held]
+    train = [nbest_list for nbest_list, key in zip(nbest, keys, strict=True) if key not in held]
+    heldout = [nbest_list for nbest_list, key in zip(nbest, keys, strict=True) if key in held]
     if len(heldout) < MIN_HELDOUT or not train:
         raise InputError(
             f"at least {MIN_HELDOUT} lists must be held out and one left to train on, not "
@@ -164,11 +164,11 @@ def fine_tune(
     with located(path=split.path):
         metric = load_metric("wer", normalize=config.normalize)
         train, heldout = (
-            Part.build(one, split.path).compared(metric) for one in (split.train, split.heldout)
+            Part.build(lists, split.path).compared(metric) for lists in (split.train, split.heldout)
         )
         assert train.statistics is not None  # the lists have references
         errors = zip(train.statistics.errors, train.nbest, strict=True)
-        if not any(differ(row[: len(one.hypotheses)]) for row, one in errors):
+        if not any(differ(row[: len(nbest_list.hypotheses)]) for row, nbest_list in errors):
             raise InputError(
                 "in no list that is left to train on do the hypotheses have different numbers of "
                 "word errors"

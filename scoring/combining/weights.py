@@ -120,7 +120,7 @@ class RerankWeights:
         values = dict(_of_type(values, Mapping, "weights"))
         decision = values.pop("decision", None)
         for name in values:
-            _check_name(name, [one.name for one in fields(cls)])
+            _check_name(name, [field.name for field in fields(cls)])
         if "lm_weight" not in values:
             raise InputError("weights need a field lm_weight")
         weights = cls(**{name: _READERS[name](value, name) for name, value in values.items()})

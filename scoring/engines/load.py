@@ -87,9 +87,9 @@ def _has_gpu() -> bool:
 def _runs(directory):
     """Whether onnxruntime runs a model. If the model is damaged, loading it says so."""
     try:
-        found = format_of(directory)
-        known = found and FORMATS[found].on_onnxruntime
-        return lacks(read_config(directory / CONFIG)) is None if known is None else known
+        name = format_of(directory)
+        is_run = name and FORMATS[name].on_onnxruntime
+        return lacks(read_config(directory / CONFIG)) is None if is_run is None else is_run
     except InputError:
         return False
 

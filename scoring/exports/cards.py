@@ -100,8 +100,8 @@ def _metadata(record, card, family):
 
     The license and the language come from the record alone.
     """
-    found = _TAGS.search(record)
-    theirs = re.findall(r"[^\s\[\],'\"-][^\n\[\],'\"]*", found[1]) if found else []
+    match = _TAGS.search(record)
+    theirs = re.findall(r"[^\s\[\],'\"-][^\n\[\],'\"]*", match[1]) if match else []
     theirs = [tag.strip() for tag in theirs if tag.strip().lower() not in _LIBRARIES]
     tags = dict.fromkeys([*theirs, "tta-lm", family, *card.tags])
     record = _OF_FORMAT.sub("", _TAGS.sub("", record))

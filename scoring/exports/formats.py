@@ -62,10 +62,10 @@ def export_folder(
     check_exportable(lm)
     if representation in lm.pair_representations:
         lm.choose_representation(representation)  # says what to take
-    found = EXPORTS.load(format)
-    if found.gives_scores and (variant := lm.options.pll_variant) != "original":
+    export_format = EXPORTS.load(format)
+    if export_format.gives_scores and (variant := lm.options.pll_variant) != "original":
         raise InputError(f"format {format} has pll_variant original, not {variant}", lm.name)
     output_dir = Path(output_dir)
     output_dir.parent.mkdir(parents=True, exist_ok=True)
     with whole_folder(output_dir, partial(check_absent, output_dir)) as folder:
-        return found.write(lm, folder, representation=representation, pooling=pooling)
+        return export_format.write(lm, folder, representation=representation, pooling=pooling)

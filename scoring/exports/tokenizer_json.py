@@ -26,15 +26,15 @@ def whole_tokenizer(tokenizer: Tokenizer, boundary_tokens: bool = True) -> Pipel
     """
     vocabulary = tokenizer.vocabulary
     begin, end = vocabulary.tokens[vocabulary.bos_id], vocabulary.tokens[vocabulary.eos_id]
-    made = word_piece_pipeline(vocabulary, _normalizer(tokenizer))
+    pipeline = word_piece_pipeline(vocabulary, _normalizer(tokenizer))
     if boundary_tokens:
-        made.post_processor = TemplateProcessing(
+        pipeline.post_processor = TemplateProcessing(
             single=f"{begin} $A {end}",
             pair=f"{begin} $A {end} $B:1 {end}:1",
             special_tokens=[(begin, vocabulary.bos_id), (end, vocabulary.eos_id)],
         )
-    made.add_special_tokens([AddedToken(vocabulary.tokens[vocabulary.mask_id], special=True)])
-    return made
+    pipeline.add_special_tokens([AddedToken(vocabulary.tokens[vocabulary.mask_id], special=True)])
+    return pipeline
 
 
 def save_tokenizer(pipeline: Pipeline, folder: Path) -> None:
@@ -76,6 +76,6 @@ def _rules(lower_case):
         if expected != theirs.normalize_str(f"a{character}b"):
             characters.setdefault(folded, []).append(f"\\x{{{code:x}}}")
     return [
-        normalizers.Replace(Regex(f"[{''.join(found)}]"), folded)
-        for folded, found in characters.items()
+        normalizers.Replace(Regex(f"[{''.join(originals)}]"), folded)
+        for folded, originals in characters.items()
     ]

@@ -36,7 +36,7 @@ def check_exportable(lm: Any) -> None:
     name: Any = getattr(config, "model_type", None)
     is_known = name in MODEL_TYPES and MODEL_TYPES.load(name).encoder is not None
     if not is_known or not isinstance(lm.tokenizer, Tokenizer):
-        families = [one for one in MODEL_TYPES if MODEL_TYPES.load(one).encoder is not None]
+        families = [name for name in MODEL_TYPES if MODEL_TYPES.load(name).encoder is not None]
         rule = f"only a {' or '.join(families)} with word pieces has this format"
         raise InputError(rule, lm.name)
     if config.output_layer != "tied_softmax" or getattr(config, "num_segments", 0):

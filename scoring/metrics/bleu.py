@@ -41,7 +41,7 @@ class OfSacrebleu:
         """[n, S], what sacrebleu sums over texts."""
         if more:
             self.signature = self.signature.replace("nrefs:1", "nrefs:var")
-        references = [[one] * len(hypotheses) for one in (reference, *more)]
+        references = [[text] * len(hypotheses) for text in (reference, *more)]
         return np.array(self.scorer._extract_corpus_statistics(hypotheses, references))
 
     def losses(self, texts: Sequence[str]) -> np.ndarray:

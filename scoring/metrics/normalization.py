@@ -93,12 +93,12 @@ def parts_of(words: Sequence[str], normalize: Callable[[str], str]) -> list[list
     parts = [normalize(word).split() for word in words]
     if normalize in _BY_WORD:
         return parts
-    joined = [part for one in parts for part in one]
-    owners = [i for i, one in enumerate(parts) for _ in one] or [0]
+    joined = [part for pieces in parts for part in pieces]
+    owners = [i for i, pieces in enumerate(parts) for _ in pieces] or [0]
     whole = normalize(" ".join(words)).split()
-    found: list[list[str]] = [[] for _ in words]
+    words_of: list[list[str]] = [[] for _ in words]
     for block in Levenshtein.opcodes(joined, whole):
         for k, place in enumerate(range(block.dest_start, block.dest_end)):
             at = min(block.src_start + k, max(block.src_end - 1, block.src_start), len(owners) - 1)
-            found[owners[at]].append(whole[place])
-    return found
+            words_of[owners[at]].append(whole[place])
+    return words_of

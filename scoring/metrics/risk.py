@@ -39,7 +39,7 @@ class PairwiseLosses:
     @classmethod
     def build(cls, nbest: Sequence[NBestList], metric: Metric) -> "PairwiseLosses":
         """Compares the pairs of L lists by the metric's loss; InputError if above `MAX_PAIRS`."""
-        lengths = np.array([len(one.hypotheses) for one in nbest])
+        lengths = np.array([len(nbest_list.hypotheses) for nbest_list in nbest])
         if not cls.fits_into_memory(nbest):
             longest = nbest[int(lengths.argmax())].utterance_id
             raise InputError(
@@ -60,7 +60,7 @@ class PairwiseLosses:
     @staticmethod
     def fits_into_memory(nbest: Sequence[NBestList]) -> bool:
         """Whether the losses of all lists fit into memory."""
-        return sum(len(one.hypotheses) ** 2 for one in nbest) <= MAX_PAIRS
+        return sum(len(nbest_list.hypotheses) ** 2 for nbest_list in nbest) <= MAX_PAIRS
 
     def expected(self, posteriors: np.ndarray) -> np.ndarray:
         """The expected loss of choosing each hypothesis: [L, N] -> [L, N] float64.

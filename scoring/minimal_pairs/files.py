@@ -107,7 +107,7 @@ class PairsReport:
         if self.mean is not None:
             named.insert(-1, ("mean of groups", self.mean))
         heading = [self.group_by or "", "pairs", "ties", "accuracy %", f"{LEVEL:.0%} interval"]
-        cells = [heading, *(_cells(name, one) for name, one in named)]
+        cells = [heading, *(_cells(name, summary) for name, summary in named)]
         counts = (
             format_count(self.num_files, "file", "files"),
             format_count(self.overall.pairs, "pair", "pairs"),
@@ -158,7 +158,7 @@ def score_pairs(
         num_files=len(paths),
         num_sentences=scored.num_sentences,
         num_empty=scored.num_empty,
-        empty=[pair for pair, one in zip(pairs, scored.is_empty, strict=True) if one],
+        empty=[pair for pair, is_empty in zip(pairs, scored.is_empty, strict=True) if is_empty],
         signature=lm.signature,
         output_file=config.output_file,
     )
@@ -166,15 +166,15 @@ def score_pairs(
 
 def _default_field(pairs: Sequence[MinimalPair]) -> str | None:
     """The first of `PAIR_GROUPS` that a pair has, or None."""
-    found = {name for pair in pairs for name in pair.fields}
-    return next((name for name in PAIR_GROUPS if name in found), None)
+    names = {name for pair in pairs for name in pair.fields}
+    return next((name for name in PAIR_GROUPS if name in names), None)
 
 
 def _group(pair: MinimalPair, field: str) -> str:
     """The name of a pair's group; a number or a Boolean becomes text as in JSON."""
     if field not in pair.fields:
-        others = f"it has {', '.join(map(shown, pair.fields))}" if pair.fields else "it has none"
-        raise InputError(f"no field {shown(field)} to group by; {others}", pair.path, pair.line)
+        columns = f"it has {', '.join(map(shown, pair.fields))}" if pair.fields else "it has none"
+        raise InputError(f"no field {shown(field)} to group by; {columns}", pair.path, pair.line)
     value = pair.fields[field]
     name = json.dumps(value) if isinstance(value, (int, float)) else value
     if not (isinstance(name, str) and name.strip() and name.isprintable()):

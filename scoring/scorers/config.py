@@ -92,13 +92,15 @@ class ScoreConfig(Config):
 
     def __post_init__(self):
         super().__post_init__()
-        given = [one for one in ("input_file", "texts", "pairs") if getattr(self, one) is not None]
-        if len(given) > 1:
-            raise InputError(f"{' and '.join(given)} cannot be combined")
+        inputs = [
+            name for name in ("input_file", "texts", "pairs") if getattr(self, name) is not None
+        ]
+        if len(inputs) > 1:
+            raise InputError(f"{' and '.join(inputs)} cannot be combined")
         if self.pairs is None and self.group_by is not None:
             raise InputError("group_by needs pairs")
-        if self.input_file is None and given and self.column is not None:
-            raise InputError(f"column needs input_file, not {given[0]}")
+        if self.input_file is None and inputs and self.column is not None:
+            raise InputError(f"column needs input_file, not {inputs[0]}")
         for name in ("input_file", "output_file") if self.resume else ():
             if getattr(self, name) in (None, "-"):
                 raise InputError(f"resume needs {name}, a file")

@@ -78,7 +78,7 @@ class NgramModel(Scorer):
         """As `Scorer.count_unknown`: words that KenLM does not find in the model."""
         rows = [self._model.full_scores(" ".join(text.split())) for text in as_texts(texts)]
         # The last one is </s>.
-        return np.array([sum(one for *_, one in [*row][:-1]) for row in rows], np.int64)
+        return np.array([sum(length for *_, length in [*row][:-1]) for row in rows], np.int64)
 
     def is_common(self, word: str) -> bool:
         """As `Scorer.is_common`: whether the model gives a word alone at least one in 10,000."""
@@ -101,14 +101,14 @@ def _read(path):
     config.show_progress = False
     config.arpa_complain = kenlm.ARPALoadComplain.NONE
     try:
-        with _readable(path) as found:
-            return kenlm.Model(str(found), config)
+        with _readable(path) as readable:
+            return kenlm.Model(str(readable), config)
     except UnicodeDecodeError:  # the package cannot decode its own message
         reason = "neither an ARPA file nor a binary file of KenLM"
     except (OSError, RuntimeError) as error:
         # "Cannot read model 'path' (place in KenLM threw What because `condition'. reason)"
-        found = re.fullmatch(r"Cannot read model '.*?' \((?:.* threw .*?\. )?(.*)\)", _line(error))
-        reason = found.group(1) if found else _line(error)
+        match = re.fullmatch(r"Cannot read model '.*?' \((?:.* threw .*?\. )?(.*)\)", _line(error))
+        reason = match.group(1) if match else _line(error)
     raise InputError(f"KenLM cannot read it: {reason}", path)
 
 
@@ -142,9 +142,9 @@ def check_counts(path: Path | str) -> None:
     for count in map(bytes.strip, counts):
         if not (count.isdigit() and len(count) < 19):
             raise InputError(f"the number of n-grams must be an integer, not {count!r}", path)
-    found, room = sum(map(int, counts)), size * (_PACKED_RATIO if packed else 1)
-    if found * _NGRAM_BYTES > room:
-        raise InputError(f"it declares {found:,} n-grams, more than it has bytes for", path)
+    num_ngrams, room = sum(map(int, counts)), size * (_PACKED_RATIO if packed else 1)
+    if num_ngrams * _NGRAM_BYTES > room:
+        raise InputError(f"it declares {num_ngrams:,} n-grams, more than it has bytes for", path)
 
 
 def _line(error):

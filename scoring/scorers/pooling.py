@@ -208,9 +208,9 @@ def fit_pooling(
     """
     config, few = lm.config, texts[:num_whitening]
     ids = lm.tokenizer.encode(texts)
-    different = {one.tobytes(): len(one) for one in ids[:num_whitening]}
+    different = {row.tobytes(): len(row) for row in ids[:num_whitening]}
     num_pieces = sum(different.values())
-    size = max(lm.engine.vector_sizes[one] for one in lm.pooled_representations)
+    size = max(lm.engine.vector_sizes[name] for name in lm.pooled_representations)
     if num_pieces <= size:
         raise InputError(
             f"whitening vectors of size {size} needs more than {size} pieces in different "

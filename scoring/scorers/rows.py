@@ -132,7 +132,7 @@ def in_unit(row: Row, unit: str) -> dict[str, Any]:
 
 def _in_bits(value):
     unit = -math.log(2)
-    return [one / unit for one in value] if isinstance(value, list) else value / unit
+    return [number / unit for number in value] if isinstance(value, list) else value / unit
 
 
 @dataclass(frozen=True)
@@ -198,7 +198,7 @@ def scored_words(
 
 def punctuation_notes(lm: Scorer, texts: Sequence[str], scored: Sequence[TokenScores]) -> list[str]:
     """A note on words of which the punctuation carries more than the rest, if there are any."""
-    found = []
+    words = []
     apart = scored_words(lm, texts, scored, True)
     for text, (parts, values) in zip(texts, apart, strict=True):
         pairs = zip(parts, values, strict=True)
@@ -206,6 +206,6 @@ def punctuation_notes(lm: Scorer, texts: Sequence[str], scored: Sequence[TokenSc
             pieces = list(itertools.islice(pairs, len(split_punctuation(word))))
             marks = [value for part, value in pieces if is_punctuation(part)]
             if len(marks) < len(pieces) and 2 * sum(marks) < sum(value for _, value in pieces):
-                found.append(word)
-    rule = f"words whose punctuation carries more than the rest: {len(found):,}, first"
-    return [f"{rule} {shown(found[0])}; --split_punctuation sets it apart"] if found else []
+                words.append(word)
+    rule = f"words whose punctuation carries more than the rest: {len(words):,}, first"
+    return [f"{rule} {shown(words[0])}; --split_punctuation sets it apart"] if words else []

@@ -200,15 +200,15 @@ class Scorer:
             raise InputError(f"{len(texts)} texts have {len(prefixes)} prefixes: expected as many")
         joined, numbers = self._joined(prefixes, texts)
         scored = self.score_tokens(joined, progress)
-        kept = [
-            one.log_probabilities[len(one.tokens) - number :]
-            for one, number in zip(scored, numbers, strict=True)
+        continuations = [
+            row.log_probabilities[len(row.tokens) - number :]
+            for row, number in zip(scored, numbers, strict=True)
         ]
-        return np.array([np.sum(one) for one in kept], np.float64), numbers
+        return np.array([np.sum(row) for row in continuations], np.float64), numbers
 
     def _num_tokens(self, texts) -> np.ndarray:
         """The numbers of tokens in `score_tokens`, without the begin token: [N] int64."""
-        return np.array([len(one.tokens) for one in self.score_tokens(texts)], np.int64)
+        return np.array([len(row.tokens) for row in self.score_tokens(texts)], np.int64)
 
     def _joined(self, prefixes, texts) -> tuple[list[str], np.ndarray]:
         """Texts after their prefixes, and how many tokens the texts have, as `_num_tokens`."""
@@ -250,7 +250,7 @@ class Scorer:
 
     def score_with_counts(self, texts: Iterable[str], progress: bool = False) -> SumsAndCounts:
         """As `score`: (sums [N] float64, natural log; numbers of scored tokens [N] int64)."""
-        scored = [one.log_probabilities for one in self.score_tokens(as_texts(texts), progress)]
+        scored = [row.log_probabilities for row in self.score_tokens(as_texts(texts), progress)]
         sums = np.array([np.sum(values) for values in scored], np.float64)
         return sums, np.array([len(values) for values in scored], np.int64)
 
@@ -275,7 +275,7 @@ class Scorer:
         words = [split_at_blanks(text) for text in texts]
         end = int(self._num_tokens([""])[0])  # whether the end token is scored
         lengths = self._word_lengths(texts, words)
-        return [_add_up(*one, end) for one in zip(words, lengths, scored, strict=True)]
+        return [_add_up(*sentence, end) for sentence in zip(words, lengths, scored, strict=True)]
 
     def group_tokens(
         self,
@@ -307,7 +307,7 @@ class Scorer:
     def _word_lengths(self, texts, sentences) -> list[np.ndarray]:
         """The number of tokens of each word of N texts: N arrays [W_n] int64."""
         end = int(self._num_tokens([""])[0])
-        distinct = list(dict.fromkeys(word for one in sentences for word in one))
+        distinct = list(dict.fromkeys(word for sentence in sentences for word in sentence))
         counts = dict(zip(distinct, self._num_tokens(distinct) - end, strict=True))
         return [np.array([counts[word] for word in words], np.int64) for words in sentences]
 
@@ -336,8 +336,8 @@ class Scorer:
     def _common(self) -> set[str]:
         tokens = self._ordered_tokens()
         starts = [token[1:] for token in tokens if token[:1] in ("\u0120", "\u2581")]
-        words = [one for one in starts or tokens if len(one) > 1 and is_letters(one)]
-        return {one.lower() for one in words[: min(_COMMON, len(words) // 4)]}
+        words = [token for token in starts or tokens if len(token) > 1 and is_letters(token)]
+        return {word.lower() for word in words[: min(_COMMON, len(words) // 4)]}
 
     def _ordered_tokens(self) -> Sequence[str]:
         of_model = self.tokenizer and self.tokenizer.vocabulary.tokens

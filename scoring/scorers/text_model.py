@@ -288,9 +288,9 @@ class TextModel(TextVectors):
     ) -> Iterator[Any]:
         """As `Scorer.score_blocks`; a block is tokenized while the one before it is scored."""
         self.check_log_probabilities()
-        collect, given = self._tokens if tokens else _sums, map(as_texts, blocks)
-        found = self.run_blocks(self.token_function(), given, self._positions, advance)
-        return (collect(self._priced(results, texts), len(texts)) for texts, results in found)
+        collect, text_blocks = self._tokens if tokens else _sums, map(as_texts, blocks)
+        outputs = self.run_blocks(self.token_function(), text_blocks, self._positions, advance)
+        return (collect(self._priced(results, texts), len(texts)) for texts, results in outputs)
 
     @property
     def _positions(self) -> set[str]:

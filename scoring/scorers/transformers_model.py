@@ -101,8 +101,8 @@ class TransformersModel(Scorer):
         """Raises InputError if what comes later in a text changes the scores before it."""
         half = max(1, min(8, self._max_length // 2))
         special = set(self._reader.all_special_ids)
-        plain = [number for number in range(self._size) if number not in special]
-        first, later, other = np.random.default_rng(0).choice(plain, [3, half]).tolist()
+        usual = [number for number in range(self._size) if number not in special]
+        first, later, other = np.random.default_rng(0).choice(usual, [3, half]).tolist()
         texts, every = (first + later, first + other), list(range(2 * half))
         rows = [Row(ids, [], every, first + first, [(0, 0)] * 2 * half) for ids in sorted(texts)]
         one, two = (self._log_probabilities([row])[0] for row in rows)
@@ -152,12 +152,12 @@ class TransformersModel(Scorer):
         return np.array([tokens.ids(text).count(tokens.unknown_id) for text in listed], np.int64)
 
     def _ordered_tokens(self):
-        known = self._reader.get_vocab()
-        return sorted(known, key=known.__getitem__)
+        vocabulary = self._reader.get_vocab()
+        return sorted(vocabulary, key=vocabulary.__getitem__)
 
     def score_tokens(self, texts: Iterable[str], progress: bool = False) -> list[TokenScores]:
         """As `Scorer.score_tokens`; tokens are the tokenizer's."""
-        listed, rows, found = as_texts(texts), [], []
+        listed, rows, results = as_texts(texts), [], []
         for number, text in enumerate(listed):
             ids, scored, words = self._read(text)
             if len(ids) > self._max_length:
@@ -169,21 +169,21 @@ class TransformersModel(Scorer):
                 raise SentenceError(f"has a token without embedding: {token!r}", number)
             rows += self._rows(number, ids, scored, words)
             tokens = self._reader.convert_ids_to_tokens([ids[place] for place in scored])
-            found.append(TokenScores(tokens, np.zeros(len(scored))))
+            results.append(TokenScores(tokens, np.zeros(len(scored))))
         total = sum(len(row.targets) for row in rows)
         with tqdm(total=total, unit=" tokens", disable=not progress, desc="scoring") as bar:
             for batch in self._batches(rows):
                 for row, scores in zip(batch, self._log_probabilities(batch), strict=True):
                     for (text, place), score in zip(row.places, scores, strict=True):
-                        found[text].log_probabilities[place] += score
+                        results[text].log_probabilities[place] += score
                     bar.update(len(row.targets))
-        for number, (text, (_, values)) in enumerate(zip(listed, found, strict=True)):
+        for number, (text, (_, values)) in enumerate(zip(listed, results, strict=True)):
             if self._priced is not None:
                 costs = self._tokens.spelling_costs(text)
                 values[self._leading : self._leading + len(costs)] -= costs
             if not np.isfinite(values).all():
                 raise SentenceError(NOT_FINITE, number)
-        return found
+        return results
 
     def _num_tokens(self, texts):
         return np.array([len(self._read(text)[1]) - self._leading for text in texts], np.int64)
@@ -192,7 +192,7 @@ class TransformersModel(Scorer):
         pairs = zip(prefixes, texts, strict=True)  # a blank at the begin would be a token
         joined, end = [" ".join(filter(None, pair)) for pair in pairs], self._num_tokens([""])[0]
         lengths = self._word_lengths(joined, list(zip(prefixes, texts, strict=True)))
-        return joined, np.array([own for _, own in lengths], np.int64) + end
+        return joined, np.array([length for _, length in lengths], np.int64) + end
 
     def _word_lengths(self, texts, sentences):
         return [self._tokens.word_lengths(*pair) for pair in zip(texts, sentences, strict=True)]
@@ -275,38 +275,38 @@ class TransformersModel(Scorer):
         for number, row in enumerate(batch):
             ids[number, : len(row.ids)] = torch.tensor(row.ids)
         mask = torch.arange(lengths[0])[None] < torch.tensor(lengths)[:, None]
-        given = {"input_ids": ids, "attention_mask": mask.long()}
+        arguments = {"input_ids": ids, "attention_mask": mask.long()}
         if batch[0].parents:
             seen, depths = zip(*(ancestors(row, lengths[0]) for row in batch), strict=True)
             hidden = torch.tensor(~np.stack(seen)[:, None]).to(self._model.dtype)
-            given["attention_mask"] = hidden * torch.finfo(self._model.dtype).min
-            given["position_ids"] = torch.tensor(np.stack(depths))
+            arguments["attention_mask"] = hidden * torch.finfo(self._model.dtype).min
+            arguments["position_ids"] = torch.tensor(np.stack(depths))
         pairs = [(n, position) for n, row in enumerate(batch) for position in row.positions]
-        wanted, which = torch.tensor(pairs).unique(dim=0, return_inverse=True)
+        places, which = torch.tensor(pairs).unique(dim=0, return_inverse=True)
         targets = torch.tensor([target for row in batch for target in row.targets])
 
         def chosen(_, inputs):  # of all positions of a batch, the output layer gets these
-            return (inputs[0][wanted[:, 0], wanted[:, 1]][None], *inputs[1:])
+            return (inputs[0][places[:, 0], places[:, 1]][None], *inputs[1:])
 
         hook = self._output.register_forward_pre_hook(chosen)
         try:
             with torch.inference_mode():
-                given = {name: one.to(device) for name, one in given.items()}
-                logits, aims = self._model(**given).logits[0].float(), targets.to(device)
+                arguments = {name: tensor.to(device) for name, tensor in arguments.items()}
+                logits, aims = self._model(**arguments).logits[0].float(), targets.to(device)
                 total, which = logits.logsumexp(1), which.to(device)
-                found = logits[which, aims.clamp(min=0)] - total[which]
+                scores = logits[which, aims.clamp(min=0)] - total[which]
                 if self._begins is not None:
                     is_begin = self._begins.to(device)
                     word = (logits[:, : len(is_begin)][:, is_begin].logsumexp(1) - total)[which]
-                    found = torch.where(aims == _WORD_BEGINS, word, found)
-                    found = torch.where(aims == _WORD_BEGAN, -word, found)
+                    scores = torch.where(aims == _WORD_BEGINS, word, scores)
+                    scores = torch.where(aims == _WORD_BEGAN, -word, scores)
                 if self._priced is not None and (is_unknown := aims == self._priced).any():
                     # It counts as no more probable than all known tokens together. Otherwise, a
                     # model that expects it everywhere would prefer what it cannot read.
                     logits[:, self._priced] = -torch.inf
-                    known = (logits.logsumexp(1) - total)[which]
-                    found[is_unknown] = found.minimum(known)[is_unknown]
+                    log_of_known = (logits.logsumexp(1) - total)[which]
+                    scores[is_unknown] = scores.minimum(log_of_known)[is_unknown]
         finally:
             hook.remove()
         counts = [len(row.positions) for row in batch]
-        return np.split(found.double().cpu().numpy(), np.cumsum(counts)[:-1])
+        return np.split(scores.double().cpu().numpy(), np.cumsum(counts)[:-1])

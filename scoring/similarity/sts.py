@@ -76,8 +76,8 @@ class StsReport(NotedReport):
         cells = [["x 100", "pairs", "model", "vectors", "Pearson", "Spearman"]]
         for r in self.results:
             numbers = (r.correlation.pearson, r.correlation.spearman) if r.correlation else ()
-            shown = [format_number(number, ".2f") for number in numbers] or ["", ""]
-            cells.append([r.path, f"{len(r.pairs):,}", r.model, r.vectors, *shown])
+            values = [format_number(number, ".2f") for number in numbers] or ["", ""]
+            cells.append([r.path, f"{len(r.pairs):,}", r.model, r.vectors, *values])
         return [align(cells, ["left", "right", "left", "left", "right", "right"])]
 
 

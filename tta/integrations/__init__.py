@@ -35,30 +35,30 @@ def collect(lists: Iterable[Iterable[tuple[str, float]]]) -> NBest:
 
     White space around a text, and repeated in it, is removed first.
     """
-    made = NBest([], [])
-    for one in lists:
+    nbest = NBest([], [])
+    for hypotheses in lists:
         best: dict[str, float] = {}
-        for text, score in one:
+        for text, score in hypotheses:
             text = " ".join(text.split())
             best[text] = max(float(score), best.get(text, float(score)))
         order = sorted(best, key=lambda text: -best[text])
-        made.texts.append(order)
-        made.scores.append([best[text] for text in order])
-    return made
+        nbest.texts.append(order)
+        nbest.scores.append([best[text] for text in order])
+    return nbest
 
 
 def require(package: str, least: str) -> None:
     """Raises InputError if a package is missing, or older than the version `least`."""
 
     def numbers(version):
-        return [int(one) for one in re.findall(r"\d+", version)[:2]]
+        return [int(number) for number in re.findall(r"\d+", version)[:2]]
 
     try:
-        found = importlib.metadata.version(package)
+        installed = importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
-        found = "none"
-    if numbers(found) < numbers(least):
+        installed = "none"
+    if numbers(installed) < numbers(least):
         command = f"pip install '{package}>={least}'"
         raise InputError(
-            f"this needs {package} {least} or later, and {found} is installed: {command}"
+            f"this needs {package} {least} or later, and {installed} is installed: {command}"
         )

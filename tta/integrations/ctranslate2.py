@@ -24,8 +24,10 @@ def nbest(results: Iterable[Any], decode: Callable[[Sequence[Any]], str]) -> NBe
         if not scores:
             rule = "pass return_scores=True, to ctranslate2 2 or later"
             raise InputError(f"result {number} has no scores: {rule}")
-        found = getattr(result, "hypotheses", None) or result.sequences_ids
-        lists.append([(decode(one), score) for one, score in zip(found, scores, strict=True)])
+        hypotheses = getattr(result, "hypotheses", None) or result.sequences_ids
+        lists.append(
+            [(decode(tokens), score) for tokens, score in zip(hypotheses, scores, strict=True)]
+        )
     return collect(lists)
 
 
@@ -50,7 +52,7 @@ def faster_whisper(model: Any, audio: Any, size: int = 10, language: str = "en")
         raise InputError(f"a recording has at most 30 seconds, not {len(audio) / rate:.1f}")
     many = model.model.is_multilingual
     reader = Tokenizer(model.hf_tokenizer, many, "transcribe", language)
-    found = model.model.generate(
+    result = model.model.generate(
         model.encode(pad_or_trim(model.feature_extractor(audio))),
         [[*reader.sot_sequence, reader.no_timestamps]],
         beam_size=size,
@@ -58,4 +60,4 @@ def faster_whisper(model: Any, audio: Any, size: int = 10, language: str = "en")
         length_penalty=0,
         return_scores=True,
     )
-    return nbest(found, reader.decode)
+    return nbest(result, reader.decode)

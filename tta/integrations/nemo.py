@@ -16,12 +16,15 @@ def nbest(results: Iterable[Any]) -> NBest:
     """
     lists = []
     for number, result in enumerate(results, 1):
-        found = getattr(result, "n_best_hypotheses", result)
-        if not isinstance(found, list | tuple):
+        hypotheses = getattr(result, "n_best_hypotheses", result)
+        if not isinstance(hypotheses, list | tuple):
             rule = "decode with a beam and return_best_hypothesis=False"
             raise InputError(f"result {number} is one {type(result).__name__}: {rule}")
-        if not all(hasattr(one, "text") and hasattr(one, "score") for one in found):
+        if not all(
+            hasattr(hypothesis, "text") and hasattr(hypothesis, "score")
+            for hypothesis in hypotheses
+        ):
             rule = "of NeMo's pair (best, all), pass the second; else return_hypotheses=True"
-            raise InputError(f"result {number} holds {type(found[0]).__name__}: {rule}")
-        lists.append([(one.text, one.score) for one in found])
+            raise InputError(f"result {number} holds {type(hypotheses[0]).__name__}: {rule}")
+        lists.append([(hypothesis.text, hypothesis.score) for hypothesis in hypotheses])
     return collect(lists)

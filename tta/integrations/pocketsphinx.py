@@ -17,11 +17,11 @@ def nbest(decoder: Any, size: int = 50) -> NBest:
     versions before 5.
     """
     pairs: dict[str, float] = {}
-    for one in itertools.islice(decoder.nbest() or (), 20 * size):
-        if one.score < 0:
+    for hypothesis in itertools.islice(decoder.nbest() or (), 20 * size):
+        if hypothesis.score < 0:
             raise InputError("scores are below 0: this needs pocketsphinx 5 or later")
-        if one.hypstr and one.score:
-            pairs.setdefault(one.hypstr, math.log(one.score))
+        if hypothesis.hypstr and hypothesis.score:
+            pairs.setdefault(hypothesis.hypstr, math.log(hypothesis.score))
         if len(pairs) == size:
             break
     if not pairs:

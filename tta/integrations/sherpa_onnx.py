@@ -15,11 +15,11 @@ def nbest(results: Iterable[Any]) -> NBest:
     """
     lists = []
     for number, result in enumerate(results, 1):
-        found = getattr(getattr(result, "result", result), "hypotheses", None)
-        if not found:
+        hypotheses = getattr(getattr(result, "result", result), "hypotheses", None)
+        if not hypotheses:
             raise InputError(
                 f"result {number} has no hypotheses: use a version of sherpa-onnx that has "
                 "num_return_paths, set it above 1, and decode with modified_beam_search"
             )
-        lists.append([(one.text, one.score) for one in found])
+        lists.append([(hypothesis.text, hypothesis.score) for hypothesis in hypotheses])
     return collect(lists)

@@ -31,8 +31,8 @@ def nbest(output: Any, texts: Sequence[str], size: int) -> NBest:
         raise InputError(f"expected a multiple of size={size}, num_return_sequences, got {got}")
     pairs = list(zip(texts, values, strict=True))
     lists = [pairs[start : start + size] for start in range(0, len(pairs), size)]
-    for one in lists:
-        if any(score < after for (_, score), (_, after) in itertools.pairwise(one)):
+    for hypotheses in lists:
+        if any(score < after for (_, score), (_, after) in itertools.pairwise(hypotheses)):
             rule = "beams are sorted, but scores rise inside a list"
             raise InputError(f"{rule}: is size={size} the num_return_sequences of generate?")
     return collect(lists)
@@ -63,13 +63,13 @@ def whisper(
     prompt = [config.decoder_start_token_id]
     if getattr(config, "is_multilingual", False):
         if f"<|{language}|>" not in config.lang_to_id:
-            known = ", ".join(sorted(one.strip("<|>") for one in config.lang_to_id))
-            raise InputError(f"language {language!r} is unknown; the model has {known}")
+            languages = ", ".join(sorted(token.strip("<|>") for token in config.lang_to_id))
+            raise InputError(f"language {language!r} is unknown; the model has {languages}")
         prompt += [config.lang_to_id[f"<|{language}|>"], config.task_to_id["transcribe"]]
     if getattr(config, "no_timestamps_token_id", None) is not None:
         prompt.append(config.no_timestamps_token_id)
     with torch.no_grad():
-        made = GenerationMixin.generate(  # pyright: ignore[reportAttributeAccessIssue]
+        output = GenerationMixin.generate(  # pyright: ignore[reportAttributeAccessIssue]
             model,
             features.to(model.device),
             decoder_input_ids=torch.tensor([prompt] * len(features), device=model.device),
@@ -79,4 +79,4 @@ def whisper(
             return_dict_in_generate=True,
             output_scores=True,
         )
-    return nbest(made, processor.batch_decode(made.sequences, skip_special_tokens=True), size)
+    return nbest(output, processor.batch_decode(output.sequences, skip_special_tokens=True), size)

@@ -19,7 +19,10 @@ def nbest(results: Iterable[str | Mapping[str, Any]]) -> NBest:
     for number, result in enumerate(results, 1):
         try:
             parsed: Any = json.loads(result) if isinstance(result, str) else result
-            scored = [(one["text"], float(one["confidence"])) for one in parsed["alternatives"]]
+            scored = [
+                (alternative["text"], float(alternative["confidence"]))
+                for alternative in parsed["alternatives"]
+            ]
         except (KeyError, TypeError, ValueError):
             rule = "call SetMaxAlternatives(10) first, and pass Result() or FinalResult()"
             raise InputError(f"result {number} has no alternatives: {rule}") from None

@@ -153,7 +153,7 @@ def shared_states(
             nothing reads.
         towers: of "forward" and "backward".
     """
-    found = {}
+    inputs = {}
     for tower in towers:
         index, tokens = np.zeros(ids.shape, np.int64), []
         before, count = np.zeros(len(ids), np.int64), 0
@@ -165,8 +165,8 @@ def shared_states(
             index[:, column] = count + number
             tokens.append(first * ids.shape[1] + column)
             before, count = number, count + len(first)
-        found[f"{tower}_index"], found[f"{tower}_tokens"] = index, np.concatenate(tokens)
-    return found
+        inputs[f"{tower}_index"], inputs[f"{tower}_tokens"] = index, np.concatenate(tokens)
+    return inputs
 
 
 def token_by_token(
@@ -188,7 +188,7 @@ def token_by_token(
         words = None if continues_word is None else np.cumsum(~continues_word[ids], axis=1)
         rows, columns = np.nonzero(wanted)
         size, positions = max(len(ids), _TOKENS // ids.shape[1]), np.arange(ids.shape[1])
-        found: Any = None
+        padded: Any = None
         for start in range(0, max(len(rows), 1), size):
             row, column = rows[start : start + size], columns[start : start + size]
             hidden = positions == column[:, None]
@@ -198,9 +198,9 @@ def token_by_token(
             masked = np.where(hidden, np.int32(mask_id), ids[row])
             targets = {"targets": ids[row, column]} if with_targets else {}
             result = session(input_ids=masked, padding_mask=mask[row], positions=column, **targets)
-            if found is None:
-                found = np.zeros((*ids.shape, *result.shape[1:]), np.float32)
-            found[row, column] = result
-        return found
+            if padded is None:
+                padded = np.zeros((*ids.shape, *result.shape[1:]), np.float32)
+            padded[row, column] = result
+        return padded
 
     return function

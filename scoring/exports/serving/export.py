@@ -63,11 +63,11 @@ def export(lm: Any, output_dir: Path | str) -> None:
         raise InputError(f"model {lm.name!r} has no {VOCABULARY}: it cannot take text")
     if lm.model.config.tokenizer != "word_pieces":
         raise InputError("only models of word pieces can be exported, not of words", lm.name)
-    own = resolve(lm.served)
-    if own is None:
+    served_class = resolve(lm.served)
+    if served_class is None:
         lm.check_scores()
     output_dir.parent.mkdir(parents=True, exist_ok=True)
-    served = ServedModel(lm) if own is None else own(lm)
+    served = ServedModel(lm) if served_class is None else served_class(lm)
     try:
         # TF Serving ignores folders whose name is not a number.
         with whole_folder(output_dir, partial(check_output_dir, output_dir)) as folder:
@@ -88,9 +88,9 @@ def _without_random_id(path):
     """Gives a SavedModel the same id whenever it is written: that of its graph."""
     from tensorflow.core.protobuf import fingerprint_pb2
 
-    found: Any = fingerprint_pb2.FingerprintDef.FromString(path.read_bytes())
-    found.uuid = str(found.saved_model_checksum)
-    path.write_bytes(found.SerializeToString(deterministic=True))
+    fingerprint: Any = fingerprint_pb2.FingerprintDef.FromString(path.read_bytes())
+    fingerprint.uuid = str(fingerprint.saved_model_checksum)
+    path.write_bytes(fingerprint.SerializeToString(deterministic=True))
 
 
 def warmup_requests(served: Any) -> list[Any]:

@@ -60,10 +60,10 @@ class GraphTokenizer:
         words = self._normalizer.normalize(tf.gather_nd(words.values, positions))
         words = tf.strings.strip(words)
         sizes = tf.strings.length(words, "UTF8_CHAR")
-        others = tf.strings.regex_replace(words, self._letters, "")
-        others = tf.strings.length(others, "UTF8_CHAR")
-        letters = tf.cast(sizes - others, tf.float32)
-        costs = letters * letter_price + tf.cast(others, tf.float32) * UNSEEN_CHARACTER_PRICE
+        unknown = tf.strings.regex_replace(words, self._letters, "")
+        unknown = tf.strings.length(unknown, "UTF8_CHAR")
+        letters = tf.cast(sizes - unknown, tf.float32)
+        costs = letters * letter_price + tf.cast(unknown, tf.float32) * UNSEEN_CHARACTER_PRICE
         return ids.with_values(tf.scatter_nd(positions, costs, tf.shape(ids.values, tf.int64)))
 
     def _split(self, texts):
@@ -97,33 +97,33 @@ class GraphTokenizer:
             texts = tf.strings.regex_replace(texts, r"([\p{Latin}\p{Greek}])\p{Inherited}+", r"\1")
         changed, became = self._rules
         characters = tf.strings.unicode_split(texts, "UTF-8")
-        place, found = _find(changed, tf.strings.unicode_decode(texts, "UTF-8").values)
-        values = tf.where(found, tf.gather(tf.constant(became), place), characters.values)
+        place, is_changed = _find(changed, tf.strings.unicode_decode(texts, "UTF-8").values)
+        values = tf.where(is_changed, tf.gather(tf.constant(became), place), characters.values)
         texts = tf.strings.reduce_join(characters.with_values(values), axis=-1)
         return _composed(texts) if self._normalization in (STRIP_LATIN, KEEP_ACCENTS) else texts
 
 
 def _rules(normalize):
     """The code points that a tokenizer changes, sorted, and the text that each becomes."""
-    found = {}
+    changes = {}
     for character in map(chr, range(_CODES)):
         is_mark = unicodedata.category(character) == "Mn"
         if is_mark or unicodedata.normalize("NFD", character.lower()) != character:
-            found[ord(character)] = normalize(character).strip()  # blanks around ideographs
-    return list(found), list(found.values())
+            changes[ord(character)] = normalize(character).strip()  # blanks around ideographs
+    return list(changes), list(changes.values())
 
 
 @cache
 def _pairs():
     """Pairs of code points that compose, each as one number, sorted, and what they become."""
-    found = {}
+    composed = {}
     for character in map(chr, range(_CODES)):
         *first, last = unicodedata.normalize("NFD", character)
         first = unicodedata.normalize("NFC", "".join(first))
         if len(first) == 1 and unicodedata.normalize("NFC", first + last) == character:
-            found[ord(first) * _CODES + ord(last)] = ord(character)
-    pairs = sorted(found)
-    return pairs, [found[pair] for pair in pairs]
+            composed[ord(first) * _CODES + ord(last)] = ord(character)
+    pairs = sorted(composed)
+    return pairs, [composed[pair] for pair in pairs]
 
 
 def _composed(texts):
@@ -133,10 +133,10 @@ def _composed(texts):
     for _ in range(_MOST_MARKS):
         row = tf.concat([tf.cast(codes.values, tf.int64), [0]], 0)
         same_text = tf.concat([codes.value_rowids(), [-1]], 0)
-        place, found = _find(pairs, row[:-1] * _CODES + row[1:])
-        found &= same_text[:-1] == same_text[1:]
-        values = tf.where(found, tf.gather(tf.constant(composed), place), codes.values)
-        keep = tf.concat([[True], ~found], 0)[:-1]
+        place, is_pair = _find(pairs, row[:-1] * _CODES + row[1:])
+        is_pair &= same_text[:-1] == same_text[1:]
+        values = tf.where(is_pair, tf.gather(tf.constant(composed), place), codes.values)
+        keep = tf.concat([[True], ~is_pair], 0)[:-1]
         codes = tf.ragged.boolean_mask(codes.with_values(values), codes.with_values(keep))
     return tf.strings.unicode_encode(codes, "UTF-8")
 

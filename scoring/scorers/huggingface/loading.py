@@ -28,14 +28,18 @@ def load_model(name: str, precision: str) -> tuple[Any, Any, bool, int]:
     transformers.utils.logging.disable_progress_bar()
     transformers.utils.logging.set_verbosity_error()  # no table of weights that are missing
     with one_line(name), contextlib.ExitStack() as stack:
-        source, given = _source(name)
-        if given:  # transformers shows the progress of a GGUF file, whatever is asked of it
+        source, source_options = _source(name)
+        if (
+            source_options
+        ):  # transformers shows the progress of a GGUF file, whatever is asked of it
             stack.enter_context(contextlib.redirect_stderr(io.StringIO()))
-        config = transformers.AutoConfig.from_pretrained(source, trust_remote_code=False, **given)
-        tokenizer = transformers.AutoTokenizer.from_pretrained(
-            source, trust_remote_code=False, **given
+        config = transformers.AutoConfig.from_pretrained(
+            source, trust_remote_code=False, **source_options
         )
-        is_masked = "gguf_file" not in given and _is_masked(config)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(
+            source, trust_remote_code=False, **source_options
+        )
+        is_masked = "gguf_file" not in source_options and _is_masked(config)
         kind = "AutoModelForMaskedLM" if is_masked else "AutoModelForCausalLM"
         model, report = getattr(transformers, kind).from_pretrained(
             source,
@@ -43,7 +47,7 @@ def load_model(name: str, precision: str) -> tuple[Any, Any, bool, int]:
             output_loading_info=True,
             ignore_mismatched_sizes=True,
             trust_remote_code=False,
-            **given,
+            **source_options,
         )
         model = model.eval().to("cuda" if torch.cuda.is_available() else "cpu")
         # With their shapes, in some versions.
@@ -71,9 +75,9 @@ def _package(name):
         raise InputError(f"transformers:MODEL needs {name}: {install('transformers')}") from None
     least = VERSIONS[name]
     if tuple(map(int, package.__version__.split(".")[:2])) < least:
-        wanted = ".".join(map(str, least))
+        version = ".".join(map(str, least))
         raise InputError(
-            f"transformers:MODEL needs {name} {wanted} or later, not {package.__version__}: "
+            f"transformers:MODEL needs {name} {version} or later, not {package.__version__}: "
             f"{install('transformers')}"
         )
     return package
@@ -96,12 +100,12 @@ def one_line(name: str):
 
 def _is_masked(config) -> bool:
     """Whether a model is masked, by the name of its class; InputError if it is not causal."""
-    found = " ".join(config.architectures or ())
-    if "ForMaskedLM" in found or "ForPreTraining" in found:
+    architectures = " ".join(config.architectures or ())
+    if "ForMaskedLM" in architectures or "ForPreTraining" in architectures:
         return True
-    if "ForCausalLM" in found or "LMHeadModel" in found:
+    if "ForCausalLM" in architectures or "LMHeadModel" in architectures:
         return False
-    raise InputError(f"neither a masked nor a causal language model: {found or 'no class'}")
+    raise InputError(f"neither a masked nor a causal language model: {architectures or 'no class'}")
 
 
 def _check_weights(torch, model, missing):

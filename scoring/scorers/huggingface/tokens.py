@@ -32,8 +32,8 @@ class TextTokens:
     @cached_property
     def added(self) -> list[int]:
         """The ids that the tokenizer adds before a text."""
-        found = self._read("a", return_special_tokens_mask=True)
-        pairs = zip(found["input_ids"], found["special_tokens_mask"], strict=True)
+        encoding = self._read("a", return_special_tokens_mask=True)
+        pairs = zip(encoding["input_ids"], encoding["special_tokens_mask"], strict=True)
         return [number for number, _ in takewhile(lambda pair: pair[1], pairs)]
 
     def begin(self, token: str | None = None) -> list[int]:
@@ -43,7 +43,7 @@ class TextTokens:
         chat template has this token, which then begins or ends a turn, it is `SEPARATOR` instead.
         Raises InputError if the tokenizer does not have the token, or has none that begins a text.
         """
-        known = self._read.get_vocab()
+        vocabulary = self._read.get_vocab()
         if token is None:
             if self.added:
                 return self.added
@@ -51,11 +51,11 @@ class TextTokens:
             if token is None:
                 rule = "a causal model needs a begin or an end token; begin_token names another one"
                 raise InputError(rule)
-            if SEPARATOR in known and token in str(self._read.chat_template):
+            if SEPARATOR in vocabulary and token in str(self._read.chat_template):
                 token = SEPARATOR
-        if token not in known:
+        if token not in vocabulary:
             raise InputError(f"begin_token must be a token of the tokenizer, not {token!r}")
-        return [known[token]]
+        return [vocabulary[token]]
 
     def word_lengths(self, text: str, words: Sequence[str]) -> np.ndarray:
         """The number of tokens of each of W words, in their order in a text: [W] int64.
@@ -77,11 +77,14 @@ class TextTokens:
         Raises InputError if no token has the mark of a blank before it.
         """
         tokens = self._read.convert_ids_to_tokens(range(len(self._read)))
-        found = [str(one).startswith(("Ġ", "▁")) for one in tokens]
-        if not any(found):
+        begins_word = [str(token).startswith(("Ġ", "▁")) for token in tokens]
+        if not any(begins_word):
             raise InputError("whole_words needs a tokenizer whose tokens say where words begin")
         special = set(self._read.all_special_tokens)
-        return [is_begin or one in special for is_begin, one in zip(found, tokens, strict=True)]
+        return [
+            is_begin or token in special
+            for is_begin, token in zip(begins_word, tokens, strict=True)
+        ]
 
     @cached_property
     def unknown_id(self) -> int | None:
@@ -112,8 +115,8 @@ class TextTokens:
     def _spans(self, text) -> list[tuple[int, int]]:
         """The first character of each token and the one after its last, or its word's if slow."""
         if self._read.is_fast:
-            found = self._read(text, add_special_tokens=False, return_offsets_mapping=True)
-            return found["offset_mapping"]
+            encoding = self._read(text, add_special_tokens=False, return_offsets_mapping=True)
+            return encoding["offset_mapping"]
         ids, spans, end = self.ids(text), [], 0
         for word in split_at_blanks(text):
             start = text.index(word, end)

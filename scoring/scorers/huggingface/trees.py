@@ -66,6 +66,6 @@ def ancestors(row: Row, size: int) -> tuple[np.ndarray, np.ndarray]:
 
 def window(config: Any) -> int | None:
     """The shortest reach of attention that a model's config names, in tokens, or None."""
-    found = config.get_text_config().to_dict().items()
-    named = (v for k, v in found if _WINDOWS.search(k) and isinstance(v, int) and v > 0)
+    items = config.get_text_config().to_dict().items()
+    named = (v for k, v in items if _WINDOWS.search(k) and isinstance(v, int) and v > 0)
     return min(named, default=None)

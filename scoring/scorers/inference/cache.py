@@ -127,7 +127,7 @@ class CachedScorer(Scorer):
     def remember(self, scores: Mapping[str, TokenScores]) -> None:
         """Keeps the token scores of texts."""
         key = self.signature
-        self.store.put({_name(key, True, text): one.to_dict() for text, one in scores.items()})
+        self.store.put({_name(key, True, text): score.to_dict() for text, score in scores.items()})
 
     def score_with_counts(self, texts: Iterable[str], progress: bool = False) -> SumsAndCounts:
         if self._adds_up:

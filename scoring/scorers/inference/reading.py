@@ -26,12 +26,12 @@ def unread_notes(
     sizes = lm._num_tokens([*unknown]) - lm._num_tokens([""])
     pairs = zip(unknown.items(), sizes.tolist(), strict=True)
     unread = {text for (text, count), size in pairs if count >= NEARLY_ALL * size} | {""}
-    found = [one for one in lists if any(one) and unread.issuperset(one)]
-    if found:
-        first = shortened(next(filter(None, found[0])))
+    matching = [words for words in lists if any(words) and unread.issuperset(words)]
+    if matching:
+        first = shortened(next(filter(None, matching[0])))
         yield (
-            f"{lm.name} cannot read {len(found):,} of {len(lists):,} lists, first {first!r}: all "
-            "words are unknown to its vocabulary, so its scores say nothing about them; take "
+            f"{lm.name} cannot read {len(matching):,} of {len(lists):,} lists, first {first!r}: "
+            "all words are unknown to its vocabulary, so its scores say nothing about them; take "
             "another model"
         )
 
@@ -39,8 +39,8 @@ def unread_notes(
 def language_notes(lm: Scorer, texts: Sequence[str]) -> Iterator[str]:
     """Yields a note if texts take far more word pieces than those of the model's language."""
     pieces = lm.tokenizer
-    if isinstance(pieces, Tokenizer) and (found := split_in_other_language(pieces, texts)):
-        size, split, typical = found
+    if isinstance(pieces, Tokenizer) and (sizes := split_in_other_language(pieces, texts)):
+        size, split, typical = sizes
         yield (
             f"{lm.name}: {size:.1f} pieces per word, as in a language that the model does not "
             f"know: {split:.0%} of the short words are split, of its own language at most "

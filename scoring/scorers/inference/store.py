@@ -43,8 +43,8 @@ class ResultStore:
         self.path = str(path)
         self._shown = self.path if shown is None else str(shown)
         with self._database() as database:
-            own = f"name = '{_TABLE}' OR name LIKE 'sqlite_%'"  # SQLite's, such as of ANALYZE
-            if any(database.execute(f"SELECT name FROM sqlite_master WHERE NOT ({own})")):
+            is_own = f"name = '{_TABLE}' OR name LIKE 'sqlite_%'"  # SQLite's, such as of ANALYZE
+            if any(database.execute(f"SELECT name FROM sqlite_master WHERE NOT ({is_own})")):
                 raise InputError("an SQLite file of another program", path)
             columns = "key TEXT PRIMARY KEY, value TEXT, crc32 INTEGER"
             database.execute(f"CREATE TABLE IF NOT EXISTS {_TABLE} ({columns}) WITHOUT ROWID")
@@ -56,14 +56,14 @@ class ResultStore:
 
     def get(self, keys: Iterable[str]) -> dict[str, Any]:
         """The results of those of the keys that have one."""
-        found, which = {}, "WHERE key IN (SELECT value FROM json_each(?))"
+        values, which = {}, "WHERE key IN (SELECT value FROM json_each(?))"
         select = f"SELECT key, value, crc32 FROM {_TABLE} {which}"
         with self._database() as database:
             for key, value, crc in database.execute(select, [json.dumps([*keys])]):
                 if crc != _crc(key, value):
                     raise InputError(f"damaged: the result {key} has changed", self.path)
-                found[key] = json.loads(value)
-        return found
+                values[key] = json.loads(value)
+        return values
 
     def put(self, results: Mapping[str, Any]) -> None:
         """Writes results, in place of those that have the same keys."""
@@ -76,8 +76,8 @@ class ResultStore:
     def _database(self) -> Iterator[sqlite3.Connection]:
         """A connection of its own, so that no two threads or processes share one."""
         try:
-            made = sqlite3.connect(self.path, timeout=_PATIENCE)
-            with contextlib.closing(made) as database, database:
+            connection = sqlite3.connect(self.path, timeout=_PATIENCE)
+            with contextlib.closing(connection) as database, database:
                 yield database
         except _ERRORS as error:
             if number := _OF_DISK.get(str(error)):

@@ -43,8 +43,8 @@ class TextVectors(Runtime):
     @property
     def representations(self) -> tuple[str, ...]:
         """The representations of the model, the default first."""
-        found = tuple(self.engine.vector_sizes)
-        return (*found, JOINT) if "token" in found else found
+        sizes = tuple(self.engine.vector_sizes)
+        return (*sizes, JOINT) if "token" in sizes else sizes
 
     @property
     def pair_representations(self) -> tuple[str, ...]:

@@ -35,9 +35,9 @@ def unfinished(output_file: str, run: Mapping[str, Any], resume: bool) -> Iterat
     if os.path.lexists(path):
         if not stat.S_ISREG(os.lstat(path).st_mode):
             raise InputError("expected a file, got a link, a folder or a pipe", path)
-        found = ResultStore(path).get([_RUN]).get(_RUN)
-        if resume and found is not None:
-            _check_run(found, run, path)
+        earlier_run = ResultStore(path).get([_RUN]).get(_RUN)
+        if resume and earlier_run is not None:
+            _check_run(earlier_run, run, path)
             is_empty = False
         else:
             os.unlink(path)

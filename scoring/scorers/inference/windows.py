@@ -40,8 +40,8 @@ def split_windows(num_pieces: int, size: int) -> list[Window]:
     while starts[-1] + size < num_pieces:
         starts.append(min(starts[-1] + stride, num_pieces - size))
     middles = [(after + before + size) // 2 for before, after in itertools.pairwise(starts)]
-    kept = itertools.pairwise([0, *middles, num_pieces])  # overlaps are cut in the middle
+    spans = itertools.pairwise([0, *middles, num_pieces])  # overlaps are cut in the middle
     return [
         Window(start, min(start + size, num_pieces), *keep)
-        for start, keep in zip(starts, kept, strict=True)
+        for start, keep in zip(starts, spans, strict=True)
     ]
