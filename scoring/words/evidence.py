@@ -61,6 +61,7 @@ class WordEvidence:
             each character is a word.
         parts: for each list and word, what the metric compares: no part (a dash), or several.
         by_character: whether there are characters that are words.
+        rate: the name of the error rate that counts these words.
         values: [W, F] float64, the features in the order of `UNITS`; those of a model that is not
             there are 0.
         has_model: whether the features of `MODEL_UNITS` are known.
@@ -76,6 +77,7 @@ class WordEvidence:
     words: list[list[str]]
     parts: list[list[list[str]]]
     by_character: bool
+    rate: str
     values: np.ndarray
     has_model: bool
     rivals: list[str | None]
@@ -137,6 +139,17 @@ class WordSplit:
         is_segmented = any(map(_SEGMENTED.search, texts))
         return cls(metric, has_characters and (metric.by_character or not is_segmented))
 
+    @property
+    def rate(self) -> str:
+        """The name of the error rate that counts these words: that of the metric's table, if any.
+
+        The table of WER has the CER beside it.
+        """
+        if not self.metric.of_speech or (self.metric.by_character and not self.by_character):
+            unit = "characters" if self.by_character else "words"
+            return f"share of wrong or missing {unit}"
+        return "CER" if self.by_character else "WER"
+
     def words(self, text: str) -> list[str]:
         """The words of a text, as they are written."""
         return UNIT.findall(text) if self.by_character else text.split()
@@ -184,6 +197,7 @@ def find_evidence(
         words=words,
         parts=[of_list.parts for of_list in lists_evidence],
         by_character=split.by_character,
+        rate=split.rate,
         values=np.concatenate(columns, axis=1),
         has_model=has_model,
         rivals=[rival for of_list in lists_evidence for rival in of_list.rivals],

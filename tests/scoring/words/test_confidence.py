@@ -187,6 +187,23 @@ def test_segmented_text_keeps_its_words_unless_characters_count():
     assert evidence(texts, scores, "cer").words == [list("我喜欢你")]
 
 
+@pytest.mark.parametrize(
+    ("metric", "texts", "name"),
+    [
+        ("wer", ["a b", "a c"], "WER"),
+        ("wer", ["我喜欢你", "我喜歡你"], "CER"),
+        ("cer", ["我喜欢你", "我喜歡你"], "CER"),
+        ("cer", ["a b", "a c"], "share of wrong or missing words"),
+        ("ter", ["a b", "a c"], "share of wrong or missing words"),
+        ("bleu", ["a b", "a c"], "share of wrong or missing words"),
+        ("chrf", ["我喜欢你", "我喜歡你"], "share of wrong or missing characters"),
+    ],
+)
+def test_the_expected_rate_has_the_name_of_what_it_counts(metric, texts, name):
+    sure = confidences_of(evidence([texts], [[-1.0, -2.0]], metric))
+    assert sure.describe().startswith(f"expected {name} of the picks, without references: ")
+
+
 def test_the_decision_max_has_rivals_too():
     weights = RerankWeights(0.0, shares=())
     (words,) = tta.confidence([["a b", "a c"]], [[-1.0, -1.5]], "none", weights=weights)
