@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from tta.errors import shown
 from tta.scoring.combining.weights import RerankWeights
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
@@ -18,6 +19,15 @@ _NO_SEARCH = (
 
 class _Body(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _is_object(cls, body: Any) -> Any:
+        if isinstance(body, (dict, BaseModel)):
+            return body
+        got = "null" if body is None else shown(body)
+        rule = f"expected an object with {', '.join(cls.model_fields)}, got {got}"
+        raise PydanticCustomError("object", "{rule}", {"rule": rule})
 
 
 class TextsRequest(_Body):
@@ -180,10 +190,10 @@ class ListsAnswer(_Reranked):
     lists: list[RankedList]
 
 
-class EmbeddingsRequest(BaseModel):
+class EmbeddingsRequest(_Body):
     """OpenAI's request for embeddings. Other fields of theirs are ignored."""
 
-    model_config = ConfigDict(strict=True)
+    model_config = ConfigDict(extra="ignore")
 
     input: str | Texts | list[int] | list[list[int]] = Field(description="token ids are refused")
     model: str | None = Field(None, description="the name of this service's model")
