@@ -90,11 +90,15 @@ class KaldiFormat(Format):
         _check_different(costs)
         of_jobs = "; name the files of several jobs by one glob" if len(files) > 1 else ""
         names = names_of_parts([str(file) for file in files])
-        utterances = {}
+        utterances, file_of_utterance = {}, {}
         for line_number, line in source.rows:
             with located(line=line_number):
                 key, *text = line.split(maxsplit=1) or [""]
                 utterance_id, number = self._split(key)
+                text_file = source.file_of(line_number)
+                if file_of_utterance.setdefault(utterance_id, text_file) != text_file:
+                    rule = "the rows of one id must be in one file"
+                    raise InputError(f"duplicate id {shown(utterance_id)}: {rule}")
                 hypotheses = utterances.setdefault(utterance_id, {})
                 if number in hypotheses:
                     rule = f"duplicate hypothesis number {number} of {shown(utterance_id)}"
