@@ -78,10 +78,12 @@ def _unscored_notes(test: Part) -> Iterator[Note]:
         )
 
 
-def pick_notes(scored: ScoredProblem, chosen: ChosenWeights) -> Iterator[Note]:
-    """Yields how many picks changed, and how many hypotheses the second of two levels scored."""
+def pick_notes(scored: ScoredProblem, chosen: ChosenWeights, picks: np.ndarray) -> Iterator[Note]:
+    """Yields how many picks changed, and how many hypotheses the second of two levels scored.
+
+    `picks`, [L] int64, are those of the chosen weights.
+    """
     lists = scored.problem.test.lists
-    picks = select(lists, chosen.weights)
 
     def num_changed(weights: RerankWeights) -> int:
         return int((picks != select(lists, weights)).sum())
