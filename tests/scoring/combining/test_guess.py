@@ -338,3 +338,13 @@ def test_spread_and_extreme_scores_are_those_of_numpy(seed):
     kept = np.ma.array(scores, mask=~lists.present | (distances > limit))
     deviations = kept.std(axis=1).filled(0.0)
     assert spread(lists, scores) == deviations[deviations > 0].mean()
+
+
+def test_the_median_of_an_even_number_of_scores_is_between_the_middle_two():
+    lists = make(1, count=41).lists
+    present = np.arange(lists.present.shape[1]) < 2
+    lists = dataclasses.replace(lists, present=np.tile(present, (41, 1)))
+    scores = np.where(np.arange(lists.present.shape[1]) == 1, -2.0, 0.0) * np.ones([41, 1])
+    scores[0, 1] = -300.0  # 150 from the median of its list; the others are 1 from theirs
+    np.testing.assert_array_equal(extreme(lists, scores)[0], lists.present[0])
+    assert not extreme(lists, scores)[1:].any()
