@@ -64,7 +64,12 @@ class Weights(_Body):
 
     lm_weight: Number
     length_bonus: Number = 0.0
+    reduction: str = Field("sum", description="sum or mean: the model's score of its tokens'")
+    shares: list[Number] = Field([1.0], description="of each model in lm_weight; one model: [1]")
     scale: Number | None = None
+    decision: str | None = Field(
+        None, description="max with scale null, else mbr; it may be left out"
+    )
     features: dict[str, Number] = {}
     bonus_is_guessed: bool = Field(
         False, description="the bonus then promotes nothing that both scores find worse"
@@ -110,6 +115,12 @@ class ListRequest(OneList):
         None, description="several lists, whose answer is `lists`; guessed weights fit them all"
     )
     weights: Weights | None = Field(None, description="null: guessed from the scores")
+    metric: Literal["wer", "cer"] = Field(
+        "wer", description="what an expected loss counts: errors in words, or in characters"
+    )
+    rank_scores: bool = Field(
+        True, description="without scores: whether the order counts, best first"
+    )
     keep_non_words: bool = Field(False, description="whether <eps>, [noise] and others are words")
     phrases: Texts | None = Field(
         None, description="known names and terms: phrase, or phrase<tab>factor (docs/phrases.md)"
@@ -149,7 +160,7 @@ class RankedHypothesis(_Body):
     score: float = Field(description="the combined score, natural log")
     lm_score: float = Field(description="the model's score, natural log")
     posterior: float | None = Field(description="probability, 0 to 1; null with scale null")
-    expected_loss: float | None = Field(description="in word errors; null with scale null")
+    expected_loss: float | None = Field(description="in errors of the metric; null with scale null")
     rescored: bool | None = Field(description="by the second model; null: there is one model")
     features: dict[str, float] = Field(description="the features that have a weight")
     terms: dict[str, float] = Field(

@@ -9,6 +9,7 @@ import socket
 
 import pytest
 
+import tta
 from tests.commands import run_command
 from tests.fake_model import FakeModel
 from tests.scoring.server.serving import serving
@@ -57,9 +58,20 @@ def test_a_list_is_reranked(port):
         },
     ]  # fmt: skip
     assert answer["weights"] == WEIGHTS | {
-        "bonus_is_guessed": False, "first_level": None, "tuned_on": None
+        "bonus_is_guessed": False, "first_level": None, "tuned_on": None,
+        "reduction": "sum", "shares": [1.0],
     }  # fmt: skip
     assert answer["signature"] == "fake|version:0"
+
+
+def test_weights_of_python_are_those_of_a_request(port):
+    weights = tta.RerankWeights(0.3, -0.5, "mean", scale=2.0, features={"distance": 0.1})
+    status, _, body = ask(port, LIST | {"weights": weights.to_dict()})
+    assert status == 200, body
+    answer, expected = json.loads(body), tta.rerank(*LIST.values(), FakeModel(), weights=weights)
+    assert tta.RerankWeights.from_dict(answer["weights"]) == weights
+    assert [row["score"] for row in answer["hypotheses"]] == pytest.approx(expected.scores)
+    assert [row["text"] for row in answer["hypotheses"]] == expected.texts
 
 
 def test_the_page_loads_nothing_from_elsewhere(port):
@@ -109,6 +121,14 @@ WRONG = [
     (ONE | {"weights": WEIGHTS | {"length_bonus": math.nan}}, "should be a finite number"),
     (ONE | {"weights": {"scale": 1}}, "weights.lm_weight: Field required"),
     (ONE | {"weights": WEIGHTS | {"lm_weight": 2}}, "lm_weight must be between 0 and 1"),
+    (ONE | {"weights": WEIGHTS | {"reduction": "max"}}, "reduction must be sum or mean, not 'max'"),
+    (ONE | {"weights": WEIGHTS | {"shares": [0.5, 0.5]}}, "have 2 shares, one per model, not 1"),
+    (
+        ONE | {"weights": WEIGHTS | {"shares": [0.5]}},
+        "shares must not be negative and must sum to 1",
+    ),
+    (ONE | {"weights": WEIGHTS | {"decision": "mbr"}}, "decision must be max with this scale"),
+    (ONE | {"metric": "bleu"}, "metric: Input should be 'wer' or 'cer'"),
     (ONE | {"weights": WEIGHTS | {"scale": -1}}, "scale must be at least 0, not -1.0"),
     (ONE | {"weights": WEIGHTS | {"features": {"am": 1}}}, "not every hypothesis has"),
 ]
