@@ -228,7 +228,8 @@ def _guarded(main: Callable[[], None]) -> None:
         package = (error.name or "").partition(".")[0]
         if package not in OF_TRAINING:
             raise
-        _stop(f"this needs {package}, which is not installed: {install()}", FAILED)
+        needed = f"this needs the packages of training, and {package} is not installed"
+        _stop(f"{needed}: {install()}", FAILED)
     except BrokenPipeError:  # the reader of our output has closed it
         _drop_output(sys.stdout)
         sys.exit(CLOSED_PIPE)
