@@ -67,8 +67,8 @@ class KaldiFormat(Format):
         for utterance_id, of_id in numbers.items():
             if max(of_id) != len(set(of_id)):
                 first = ", ".join(map(str, sorted(of_id)[:3]))
-                numbers = f"the numbers of {shown(utterance_id)} are {first} ..."
-                return f"{numbers}, not 1 to N; {self._name_it}"
+                rule = f"the numbers of {shown(utterance_id)} are {first} ..., not 1 to N"
+                return f"{rule}; {self._name_it}"
         if source.score_file is None:
             several = [of_id for of_id in texts.values() if len(of_id) > 1]
             if all(len(set(of_id)) == 1 for of_id in several):
