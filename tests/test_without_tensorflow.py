@@ -153,7 +153,8 @@ def test_a_training_says_what_it_needs(tmp_path):
     tiny_config().to_json(tmp_path / "config.json")
     flags = f"--input_dir={tmp_path / 'data'}", f"--config_file={tmp_path / 'config.json'}"
     done = run(SCRIPT, "run_pretraining.py", *flags, f"--output_dir={tmp_path / 'run'}")
-    assert done.stderr == f"error: this needs keras, which is not installed: {install('train')}\n"
+    rule = "this needs the packages of training, and keras is not installed"
+    assert done.stderr == f"error: {rule}: {install('train')}\n"
 
 
 def test_a_saved_model_needs_the_extra_train(tmp_path, monkeypatch):
@@ -162,6 +163,6 @@ def test_a_saved_model_needs_the_extra_train(tmp_path, monkeypatch):
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "tensorflow_text", None)
     done = run_command("tta-export", f"--output_dir={tmp_path / '1'}")
-    line = f"this needs tensorflow_text, which is not installed: {install('train')}"
-    assert done == (1, "", f"error: {line}\n")
+    rule = "this needs the packages of training, and tensorflow_text is not installed"
+    assert done == (1, "", f"error: {rule}: {install('train')}\n")
     assert not list(tmp_path.iterdir())

@@ -19,6 +19,7 @@ from tta.data.records.examples import encode_records
 from tta.data.records.features import DEFAULT_FEATURES
 from tta.data.text.files import open_output
 from tta.data.vocabulary.load import AnyVocabulary
+from tta.doors import option_named
 from tta.errors import InputError
 
 WORK_FOLDER = ".tta-create-tfrecords.tmp"
@@ -103,9 +104,14 @@ def check_replaceable(found: Iterable[str], folder: str, vocabulary: AnyVocabula
     for name in sorted(found):  # the vocabulary is last
         path = os.path.join(folder, name)
         if name == names.DATASET or is_shard_name(name):
-            raise InputError("a data set is here; pass --overwrite to replace it", path)
+            raise InputError(
+                f"a data set is here; pass {option_named('overwrite', True)} to replace it", path
+            )
         if name == names.VOCABULARY and type(vocabulary).from_file(path) != vocabulary:
-            raise InputError("another vocabulary is here; pass --overwrite to replace it", path)
+            raise InputError(
+                f"another vocabulary is here; pass {option_named('overwrite', True)} to replace it",
+                path,
+            )
 
 
 @contextlib.contextmanager
@@ -187,3 +193,7 @@ def summary(info: dict[str, Any], seconds: float) -> str:
         )
     lines.append(f"{seconds:.0f} s, {counts['tokens'] / seconds:,.0f} tokens/s")
     return "\n".join(lines)
+
+
+def _replacing() -> str:
+    return f"pass {option_named('overwrite', True)} to replace it"

@@ -28,6 +28,7 @@ from tta.data.nbest.lists import NBestList, distinct_references
 from tta.data.nbest.references.files import read_references
 from tta.data.nbest.sources import iter_lists, name_in_folder
 from tta.data.text.files import STANDARD_STREAM, each_path, open_output, shown_path, withdrawn
+from tta.doors import option_named
 from tta.errors import InputError, located, shown
 
 
@@ -297,7 +298,7 @@ def _check_replaceable(path, overwrite, names):
     if not os.path.isdir(path):
         raise InputError("expected a folder to write, got a file", path)
     if not overwrite:
-        raise InputError("exists; pass --overwrite to replace it", path)
+        raise InputError(f"exists; pass {option_named('overwrite', True)} to replace it", path)
     for file in sorted(Path(path).rglob("*")):
         name = file.relative_to(path).as_posix()
         if name not in names if names else not _OURS.fullmatch(name):

@@ -4,7 +4,7 @@ import itertools
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -14,10 +14,15 @@ from tta.data.nbest.formats import load_format
 from tta.data.nbest.rows import have_little_in_common
 from tta.data.text.spelling import WITHOUT_BLANKS
 from tta.data.text.words import MARK
+from tta.doors import option_named
 from tta.errors import shown
 
-# What a note says to do about scores of each kind.
-FLAGS = {kind: f"use --scores={kind}" for kind in SCORE_KINDS}
+# What a note says to do about scores of each kind in memory.
+_IN_MEMORY = {
+    "cost": "pass their negatives",
+    "probability": "pass their logarithms",
+    "log_probability": "ignore this",
+}
 # The share of lists, or of texts, that is "nearly all".
 NEARLY_ALL = 0.9
 # What tokenizers put blanks before: punctuation, and the ends of English contractions.
@@ -36,11 +41,12 @@ _CHANCE = 1e-3
 _MANY_REFERENCES = 1 / 3
 
 
-def score_notes(file: NBestFile, use: Mapping[str, str] = FLAGS) -> Iterator[str]:
+def score_notes(file: NBestFile, in_memory: bool = False) -> Iterator[str]:
     """Yields a note if the scores of a file do not look like log-probabilities.
 
-    Call it only if nobody said what they are. `use` says what to do about the scores of each kind.
+    Call it only if nobody said what they are. Lists in memory have no option that says it.
     """
+    use = _IN_MEMORY if in_memory else {kind: _use(kind) for kind in SCORE_KINDS}
     chosen = load_format(file.format)
     lists = [[h.score for h in nbest.hypotheses if h.score is not None] for nbest in file.lists]
     scores = np.array([score for scores_of_list in lists for score in scores_of_list])
@@ -78,7 +84,9 @@ def score_notes(file: NBestFile, use: Mapping[str, str] = FLAGS) -> Iterator[str
         )
 
 
-def feature_notes(file: NBestFile, others: Sequence[NBestFile] = ()) -> Iterator[str]:
+def feature_notes(
+    file: NBestFile, others: Sequence[NBestFile] = (), in_memory: bool = False
+) -> Iterator[str]:
     """Yields notes on features that some hypotheses lack, and on confidences that are not used.
 
     `others` are files that must have the same features, such as the dev and the test file. Without
@@ -86,7 +94,6 @@ def feature_notes(file: NBestFile, others: Sequence[NBestFile] = ()) -> Iterator
     """
     hypotheses = [h for nbest in file.lists for h in nbest.hypotheses]
     counts = Counter(name for h in hypotheses for name in h.features)
-    takes_fields = "fields" in load_format(file.format).takes
     for name, count in sorted(counts.items()):
         if count < len(hypotheses):
             yield (
@@ -97,19 +104,27 @@ def feature_notes(file: NBestFile, others: Sequence[NBestFile] = ()) -> Iterator
         lists = [nbest for other_file in others for nbest in other_file.lists]
         if not all(name in h.features for nbest in lists for h in nbest.hypotheses):
             yield f"the feature {name} is left out: the other file does not have it"
-        best, use = (max, "") if _HIGHER_IS_BETTER.search(name) else (None, "")
-        if _LOWER_IS_BETTER.search(name):
-            best, use = min, f" and {FLAGS['cost']}"
+        best = max if _HIGHER_IS_BETTER.search(name) else None
+        best = min if _LOWER_IS_BETTER.search(name) else best
         if best and hypotheses[0].score is None:
             lists = [[h.features[name] for h in nbest.hypotheses] for nbest in file.lists]
             worse = sum(values[0] != best(values) for values in lists if values)
             if worse > (1 - NEARLY_ALL) * len(lists):
-                named = f"pass --score_field={name}" if takes_fields else "call it score"
+                advice = _as_score(name, file, best is min, in_memory)
                 yield (
                     f"the order of the hypotheses is used, not {name}, but in {worse:,} of "
                     f"{len(lists):,} lists the first one does not have the "
-                    f"{'lowest' if best is min else 'highest'} {name}; {named}{use} to use it"
+                    f"{'lowest' if best is min else 'highest'} {name}; {advice} to use it"
                 )
+
+
+def _as_score(name: str, file: NBestFile, is_cost: bool, in_memory: bool) -> str:
+    """How a feature is made the score of the hypotheses of a file, or of lists in memory."""
+    if in_memory:
+        return f"pass {'its negatives' if is_cost else 'it'} as scores"
+    takes_fields = "fields" in load_format(file.format).takes
+    advice = f"pass {option_named('score_field', name)}" if takes_fields else "call it score"
+    return f"{advice} and {_use('cost')}" if is_cost else advice
 
 
 def mixture_notes(file: NBestFile) -> Iterator[str]:
@@ -154,8 +169,14 @@ def text_notes(file: NBestFile) -> Iterator[str]:
         )
 
 
-def blank_notes(file: NBestFile, advice: str = "--metric=cer counts characters") -> Iterator[str]:
+def _use(kind: str) -> str:
+    """What a note says to do about the scores of a file."""
+    return f"use {option_named('scores', kind)}"
+
+
+def blank_notes(file: NBestFile, advice: str | None = None) -> Iterator[str]:
     """Yields a note if texts are in a script without blanks, so that words are sentences."""
+    advice = advice or f"{option_named('metric', 'cer')} counts characters"
     for name, texts in _texts(file).items():
         joined = sum(not re.search(r"\s", t) and bool(WITHOUT_BLANKS.search(t)) for t in texts)
         if texts and joined >= NEARLY_ALL * len(texts):
@@ -166,13 +187,15 @@ def blank_notes(file: NBestFile, advice: str = "--metric=cer counts characters")
 def bleu_notes(file: NBestFile, tokenize: str) -> Iterator[str]:
     """Yields a note if texts do not fit sacrebleu's tokenizer of that name."""
     if tokenize not in ("char", "zh"):
-        yield from blank_notes(file, "--bleu_tokenize=zh or char counts characters")
+        yield from blank_notes(
+            file, f"{option_named('bleu_tokenize', 'zh')} or char counts characters"
+        )
     for name, texts in _texts(file).items():
         detached = [text for text in texts if _DETACHED.search(text)]
         if tokenize != "none" and len(detached) > sum(map(bool, map(_ATTACHED.search, texts))):
             yield (
                 f"the {name} look tokenised, first {shown(detached[0])}; if all texts are, use "
-                "--bleu_tokenize=none, else detokenise them"
+                f"{option_named('bleu_tokenize', 'none')}, else detokenise them"
             )
             return
 

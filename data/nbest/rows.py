@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from tta.data.nbest.lists import Hypothesis, ListCollector, NBestList
+from tta.doors import option_named
 from tta.errors import InputError, located, shown
 
 # The least mean similarity of the hypotheses of an utterance to the first one. On the lists of
@@ -82,7 +83,7 @@ def doubt_of_groups(texts: Mapping[str, Sequence[str]], format_name: str) -> str
     doubt = "each id has one hypothesis" if len(texts) > 1 and not several else None
     if _mean_similarity(several) < _SIMILAR:
         doubt = "the texts of an id have little in common, like those of different utterances"
-    return doubt and f"{doubt}; --format={format_name} reads it as lists"
+    return doubt and f"{doubt}; {option_named('format', format_name)} reads it as lists"
 
 
 def doubt_of_size(texts: Sequence[str], size: int, format_name: str) -> str | None:
@@ -114,7 +115,7 @@ def doubt_of_size(texts: Sequence[str], size: int, format_name: str) -> str | No
         return None
     return (
         f"the texts of a list are more similar with beam size {best} than with {size}; "
-        f"--format={format_name} reads it as lists of {size}"
+        f"{option_named('format', format_name)} reads it as lists of {size}"
     )
 
 

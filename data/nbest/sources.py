@@ -16,6 +16,7 @@ from tta.data.nbest.lists import ListCollector, NBestList
 from tta.data.text.files import STANDARD_STREAM, each_path, shown_path
 from tta.data.text.lines import MAX_LINE_BYTES, JoinedLines, iter_lines
 from tta.data.text.parquet import is_parquet
+from tta.doors import option_named
 from tta.errors import InputError, located
 
 # The longest line of a format that may have a whole list or file in one line, such as JSON.
@@ -293,4 +294,5 @@ def _appearance(source):
             return f"a table of {counts.pop() + 1} columns, separated by {name}"
     if all(re.match(r"[^\s0-9]*[0-9]\S*\s+\S", row) for row in source.head):
         return "an id and words on each line"
-    return "plain text, one sentence per line (--beam_size=N reads N lines as a list)"
+    advice = f"{option_named('beam_size')} says how many lines are a list"
+    return f"plain text, one sentence per line ({advice})"

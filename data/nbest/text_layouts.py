@@ -14,6 +14,7 @@ from tta.data.nbest.formats.base import Source
 from tta.data.nbest.formats.srilm import SrilmFormat
 from tta.data.text.lines import TextReader
 from tta.data.text.tables import are_usual_names, is_number, split_row
+from tta.doors import option_named
 from tta.errors import InputError, shown
 
 _NEARLY_ALL = 0.9  # of the lines
@@ -102,7 +103,7 @@ def layout_notes(
     count = f" and {len(laid_out) - 1:,} more" if len(laid_out) > 1 else ""
     advice = "give the sentences alone"
     if has_columns and layout.has_columns:
-        advice = "--column chooses the column of the sentences"
+        advice = f"{option_named('column')} chooses the column of the sentences"
     yield (
         f"whole lines were read, but those of {path}{count} look like {layout.name}, first "
         f"{shown(line[:80])}; {advice}"

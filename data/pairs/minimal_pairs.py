@@ -41,6 +41,8 @@ def read_minimal_pairs(path: Path | str) -> list[MinimalPair]:
       `sentence_bad`, it is a header that names all columns; commas (csv) may then separate them.
       If not, the file has no header, and its two columns are the good and the bad sentence.
 
+    The two names may be in upper or lower case.
+
     Blank lines are skipped. The file is plain or compressed, or `-` for standard input. Raises
     InputError if the file is missing, empty or in neither layout, or a sentence is missing or not a
     string. The error names the line.
@@ -58,16 +60,16 @@ def _json_rows(lines, path) -> Iterator[tuple[int, dict[str, Any]]]:
     for line, text in enumerate(lines, 1):
         if text.strip():
             with located(path=path):
-                yield line, expect(load_json(text, line), dict, "a pair", line)
+                pair = expect(load_json(text, line), dict, "a pair", line)
+                _check_names([_name(key) for key in pair], path, line)
+                yield line, {_name(key): value for key, value in pair.items()}
 
 
 def _table_rows(lines, path) -> Iterator[tuple[int, dict[str, Any]]]:
     rows = list(table_rows(lines, path, _is_header))
-    names = rows[0][1] if rows else []
+    names = [_name(cell) for cell in rows[0][1]] if rows else []
     if _is_header(names):
-        repeated = next((name for name in names if names.count(name) > 1), None)
-        if repeated is not None:
-            raise InputError(f"two columns are named {shown(repeated)}", path, rows[0][0])
+        _check_names(names, path, rows[0][0])
         rows = rows[1:]
     elif rows and are_usual_names(names if len(names) > 1 else names[0].split(",")):
         rule = f"expected the columns {GOOD} and {BAD}, got {shown(names)}"
@@ -76,16 +78,29 @@ def _table_rows(lines, path) -> Iterator[tuple[int, dict[str, Any]]]:
         names = [GOOD, BAD]
     for line, cells in rows:
         if len(cells) != len(names):
-            columns = f"{len(names)} columns separated by tabs"
-            expected = f"a JSON object or {columns}" if line == 1 else columns
+            expected = f"{len(names)} columns separated by tabs"
+            if line == 1:
+                header = f"a header with {GOOD} and {BAD}, between commas or tabs"
+                expected = f"JSON objects, {header}, or {expected}"
             rule = f"expected {expected}, got {len(cells)}: " + shown("\t".join(cells))
-            rule += f"; a header has {GOOD} and {BAD}" if line == 1 else ""
             raise InputError(rule + semicolon_hint(cells), path, line)
         yield line, dict(zip(names, cells, strict=True))
 
 
+def _name(cell: str) -> str:
+    """The name of a column: of a sentence in lower case, others as they are."""
+    name = cell.strip().lower()
+    return name if name in (GOOD, BAD) else cell
+
+
+def _check_names(names: list[str], path: str, line: int) -> None:
+    repeated = next((name for name in names if names.count(name) > 1), None)
+    if repeated is not None:
+        raise InputError(f"two columns are named {shown(repeated)}", path, line)
+
+
 def _is_header(cells):
-    return {GOOD, BAD} <= set(cells)
+    return {GOOD, BAD} <= {_name(cell) for cell in cells}
 
 
 def _parse(row, path, line):

@@ -20,6 +20,7 @@ from typing import Any
 from tta.atomic import naming, whole_file
 from tta.data.text.parquet import SUFFIX, ParquetWriter, is_parquet
 from tta.data.text.unpacking import check_unpacked
+from tta.doors import option_named
 from tta.errors import InputError
 from tta.standard_streams import use_utf8
 
@@ -284,7 +285,7 @@ def open_output(path: Path | str, overwrite: bool = False, binary: bool = False)
             yield stream
         return
     if mode and not overwrite:
-        raise InputError("exists; pass --overwrite to replace it", path)
+        raise InputError(f"exists; pass {option_named('overwrite', True)} to replace it", path)
     target = Path(os.path.realpath(path))  # a link stays a link
     if not target.parent.is_dir():
         raise InputError(f"no such folder: {target.parent}", path)

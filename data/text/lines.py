@@ -30,6 +30,7 @@ from tta.data.text.parquet import (
 )
 from tta.data.text.progress import tqdm
 from tta.data.text.tables import column_cells, delimiter_of
+from tta.doors import option_named
 from tta.errors import InputError
 
 # Longer lines are refused: reading one would take unbounded memory.
@@ -272,7 +273,7 @@ class TextReader:
         is_named = any(map(delimiter_of, self._paths)) and self._all_have_tabs is not None
         if self._column is not None or not (self._all_have_tabs or is_named):
             return []
-        chosen = "--column chooses the column of the sentences"
+        chosen = f"{option_named('column')} chooses the column of the sentences"
         return [_WHOLE_LINES + (chosen if self.has_columns else "give the sentences alone")]
 
     def place(self, number: int) -> tuple[Path | str, int]:
@@ -333,7 +334,10 @@ class GivenTexts(TextReader):
 
     def notes(self) -> list[str]:
         names = filter(os.path.isfile, self)
-        return [f"{name!r} is a text here; --input_file={name} reads the file" for name in names]
+        return [
+            f"{name!r} is a text here; {option_named('input_file', name)} reads the file"
+            for name in names
+        ]
 
     def place(self, number: int) -> tuple[Path | str, int]:
         return "<text>", number
@@ -352,7 +356,11 @@ class ParquetReader(TextReader):
         self.files = ParquetFiles(self._paths)
         self._column, names = column or "", self.files.schema.names
         if names.count(column) != 1:
-            rule = f"expected one column {column!r}" if column else "--column chooses the column"
+            rule = (
+                f"expected one column {column!r}"
+                if column
+                else f"{option_named('column')} chooses the column"
+            )
             raise InputError(f"{rule}; the file has {', '.join(names)}", self._paths[0])
 
     def __iter__(self) -> Iterator[str]:

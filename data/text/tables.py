@@ -4,6 +4,7 @@ import contextlib
 import csv
 import itertools
 import json
+import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path, PurePath
@@ -26,6 +27,8 @@ _USUAL_NAMES = {
 }
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
+# How the names of files of JSON lines end.
+_OBJECTS = re.compile(r"\.(jsonl|ndjson|json)(\.(gz|xz|bz2))?$")
 
 
 def is_number(cell: str | bytes) -> bool:
@@ -131,8 +134,15 @@ def _cell(value):
 
 
 def are_usual_names(cells: Iterable[str]) -> bool:
-    """Whether all cells of a row are usual names of columns, so that it is a header."""
-    return {cell.strip().lower() for cell in cells} <= _USUAL_NAMES
+    """Whether all cells of a row are usual names of columns, so that it is a header.
+
+    A name may also be made of them, as in `sentence_good` and `Good-Sentence`.
+    """
+    return all(_is_usual_name(cell.strip().lower()) for cell in cells)
+
+
+def _is_usual_name(name: str) -> bool:
+    return name in _USUAL_NAMES or _USUAL_NAMES.issuperset(re.split("[-_]", name))
 
 
 def split_row(line: str, delimiter: str = ",", number: int | None = None) -> list[str]:
@@ -163,6 +173,9 @@ def column_cells(lines: Iterable[str], path: Path | str, column: str) -> Iterato
         column: a name, and the first row is a header; or a number from 1, and there is no header.
             Of JSON lines, a key or its number.
 
+    A file may be empty if it needs no header: JSON lines by its ending, or a table whose column has
+    a number.
+
     Raises:
         InputError: there is no such column, a row has too few or too many columns, or the csv is
             malformed.
@@ -170,6 +183,8 @@ def column_cells(lines: Iterable[str], path: Path | str, column: str) -> Iterato
     rows = table_rows(lines, path)
     line, first = next(rows, (0, None))
     if first is None:
+        if not (column.isdecimal() or _OBJECTS.search(str(path))):
+            raise InputError(f"no column is named {column!r}: the file is empty", path)
         return
     names = [cell.strip() for cell in first]
     place = int(column[:9]) - 1 if column.isdecimal() else None  # no table has a billion

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from tta import settings
+from tta.doors import option_named
 from tta.errors import InputError
 
 # Bytes that any file may unpack to; a large file may unpack to more. Each line or row counts as
@@ -20,4 +21,4 @@ def check_unpacked(unpacked: int, packed: int, path: Path | str, lines: int = 0)
     """Raises InputError if a file unpacks to too much."""
     if unpacks_to_too_much(unpacked, packed, lines):
         rule = f"unpacks to more than {settings.limits.max_unpack_ratio} times its size"
-        raise InputError(f"{rule}; unpack it, or raise --max_unpack_ratio", path)
+        raise InputError(f"{rule}; unpack it, or raise {option_named('max_unpack_ratio')}", path)

@@ -107,6 +107,8 @@ def decide(lists: ScoredLists, weights: RerankWeights) -> Decision:
     loses_both = np.ones(len(rows), bool)  # the pick with the bonus, beside that without
     for scores in (lists.first_pass, without_bonus.lm_scores):
         loses_both &= scores[rows, without_bonus.picks] > scores[rows, decision.picks]
+    if not loses_both.any():
+        return decision
     paid_words = np.where(loses_both[:, None], 0, lists.num_words)
     return decide_by(lists, weights, paid_words)
 

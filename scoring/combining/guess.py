@@ -113,11 +113,22 @@ def extreme(lists: ScoredLists, scores: np.ndarray) -> np.ndarray:
     is_extreme = np.zeros(lists.present.shape, bool)
     if several.any():
         present_scores = np.where(lists.present[several], scores[several], np.nan)
-        distances = np.abs(present_scores - np.nanmedian(present_scores, axis=1, keepdims=True))
-        differ = distances[distances > 0]  # False for NaN
-        limit = _EXTREME * np.quantile(differ, 0.5, method="lower") if len(differ) else np.inf
+        distances = np.abs(present_scores - _medians(present_scores))
+        differ = np.sort(distances[distances > 0])  # False for NaN
+        limit = _EXTREME * differ[(len(differ) - 1) // 2] if len(differ) else np.inf
         is_extreme[several] = distances > limit
     return is_extreme
+
+
+def _medians(scores: np.ndarray) -> np.ndarray:
+    """The median of each row without its NaN, of [L, N] scores with one at least: [L, 1] float64.
+
+    `np.nanmedian` gives the same. It takes ten times as long on rows of few numbers.
+    """
+    counts = np.isfinite(scores).sum(axis=1, keepdims=True)
+    in_order = np.sort(scores, axis=1)  # NaN is last
+    middle = np.concatenate([(counts - 1) // 2, counts // 2], axis=1)
+    return np.take_along_axis(in_order, middle, axis=1).sum(axis=1, keepdims=True) / 2
 
 
 def spread(lists: ScoredLists, scores: np.ndarray) -> float:
@@ -126,5 +137,8 @@ def spread(lists: ScoredLists, scores: np.ndarray) -> float:
     It is averaged over the lists whose scores differ; 0 if there are none.
     """
     present = lists.present & ~extreme(lists, scores)
-    deviations = np.ma.array(scores, mask=~present).std(axis=1).filled(0.0)
+    counts = np.maximum(present.sum(axis=1, keepdims=True), 1)
+    means = np.where(present, scores, 0.0).sum(axis=1, keepdims=True) / counts
+    squares = np.where(present, scores - means, 0.0) ** 2
+    deviations = np.sqrt(squares.sum(axis=1) / counts[:, 0])
     return float(deviations[deviations > 0].mean()) if (deviations > 0).any() else 0.0

@@ -130,7 +130,7 @@ def normalizer_of(config: Any, normalizer: str) -> str:
         return "learned" if config.learned_normalizer else "exact"
     if normalizer == "learned" and not config.learned_normalizer:
         raise InputError(
-            "the model has no learned normalizer: it was trained without --log_normalizer_weight"
+            "the model has no learned normalizer: it was trained without log_normalizer_weight"
         )
     return normalizer
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 
 from tta.data.text.words import is_punctuation, split_punctuation
+from tta.doors import option_named
 from tta.errors import shown
 from tta.scoring.metrics.normalization import METRIC_NORMALIZATIONS, basic
 
@@ -55,7 +56,10 @@ def folding_notes(name: str, lists: Iterable[Sequence[str]]) -> Iterator[str]:
     findings = _find(METRIC_NORMALIZATIONS.load(name), itertools.islice(lists, _MAX_LISTS))
     start, advice = f"normalize={name}", ""
     if name in _OF_ENGLISH:
-        start, advice = f"{start} has the rules of English, and", "; use --normalize=basic"
+        start, advice = (
+            f"{start} has the rules of English, and",
+            f"; use {option_named('normalize', 'basic')}",
+        )
     if findings.equal_pairs or len(findings.lossy_words) > _MANY * findings.num_texts:
         same = (shown(word) for word in next(iter(findings.equal_pairs), ()))
         same = f"; {' and '.join(same)} become the same word" if findings.equal_pairs else ""

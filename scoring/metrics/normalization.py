@@ -1,7 +1,10 @@
 """How a metric reads a text: as it looks, in lower case, or also without punctuation."""
 
+import itertools
 import unicodedata
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 from rapidfuzz.distance import Levenshtein
 
@@ -102,3 +105,38 @@ def parts_of(words: Sequence[str], normalize: Callable[[str], str]) -> list[list
             at = min(block.src_start + k, max(block.src_end - 1, block.src_start), len(owners) - 1)
             words_of[owners[at]].append(whole[place])
     return words_of
+
+
+@dataclass(frozen=True)
+class ComparedText:
+    """The words of a text, as it has them, and the parts of each that a metric compares."""
+
+    words: Sequence[str]
+    parts_of_words: Sequence[Sequence[str]]
+
+    @classmethod
+    def of(cls, words: Sequence[str], normalize: Callable[[str], str]) -> "ComparedText":
+        """The words as a metric's `normalize` reads them."""
+        return cls(words, parts_of(words, normalize))
+
+    @cached_property
+    def parts(self) -> list[str]:
+        """The parts of all words."""
+        return [part for of_word in self.parts_of_words for part in of_word]
+
+    @cached_property
+    def owners(self) -> list[int]:
+        """The index of the word of each part."""
+        return [i for i, of_word in enumerate(self.parts_of_words) for _ in of_word]
+
+    def spellings(self, places: Sequence[int]) -> list[str]:
+        """The parts at some places, in their order, as the text has them.
+
+        A word all of whose parts are there is spelled as in the text, and others by their parts.
+        """
+        spelled: list[str] = []
+        for i, group in itertools.groupby(places, self.owners.__getitem__):
+            of_word = list(group)
+            is_whole = len(of_word) == len(self.parts_of_words[i])
+            spelled += [self.words[i]] if is_whole else [self.parts[place] for place in of_word]
+        return spelled

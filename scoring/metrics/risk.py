@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tta.data.nbest.lists import NBestList
+from tta.doors import option_named
 from tta.errors import InputError
 from tta.scoring.metrics.metric import Metric
 
@@ -45,8 +46,8 @@ class PairwiseLosses:
             raise InputError(
                 f"the decision mbr compares all pairs of a list's hypotheses, and "
                 f"{(lengths**2).sum():,} pairs do not fit into memory (list {longest!r} has "
-                f"{lengths.max():,} hypotheses): shorten the lists, or choose the decision max "
-                "(run_rerank.py --decision=max)"
+                f"{lengths.max():,} hypotheses): shorten the lists, or choose "
+                f"{option_named('decision', 'max')}"
             )
         blocks = []
         for rows in _blocks(lengths):

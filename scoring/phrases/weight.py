@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from rapidfuzz.distance import Levenshtein
 
+from tta.doors import option_named
 from tta.errors import shown
 from tta.scoring.combining.decision import decide, posteriors_of, select
 from tta.scoring.combining.guess import first_pass_unit
@@ -198,7 +199,7 @@ def _spelling_notes(weighed: WeighedPhrases) -> Iterator[Note]:
         yield _note(
             f"phrases that stand in the lists in another case or with punctuation: "
             f"{len(differing):,}, such as {shown(basic.names[min(differing)])}; "
-            "--normalize=basic finds them"
+            f"{option_named('normalize', 'basic')} finds them"
         )
 
 

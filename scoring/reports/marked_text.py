@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from rapidfuzz.distance import Levenshtein
 
 from tta.scoring.metrics.error_rate import DELETION, SUBSTITUTION
-from tta.scoring.metrics.normalization import parts_of
+from tta.scoring.metrics.normalization import ComparedText
 from tta.scoring.scorers.scorer import TokenScores
 
 
@@ -50,7 +50,8 @@ def mark(
     """Aligns a hypothesis with its reference, if there is one, and with a model's tokens.
 
     Words are separated by white space. They are compared as `normalize` turns them, see
-    `tta.scoring.metrics.metric.Metric`. Deleted and expected words are shown in that form.
+    `tta.scoring.metrics.metric.Metric`. Deleted and expected words are shown as the reference has
+    them.
 
     Returns:
         (words, loose): the words, including deleted ones, and the tokens that belong to no word.
@@ -61,30 +62,30 @@ def mark(
     tokens = [Token(token, float(score)) for token, score in pairs]
     groups, loose = _group(words, tokens)
     # A normalized word may have no part that is compared (a dash), or several ("well-known").
-    parts = [
-        (part, i)
-        for i, parts_of_word in enumerate(parts_of(words, normalize))
-        for part in parts_of_word
-    ]
-    compared = [part for part, _ in parts]
-    positions = [i for _, i in parts] + [len(words)]
-    expected = compared if reference is None else normalize(reference).split()
+    compared = ComparedText.of(words, normalize)
+    expected = compared
+    if reference is not None:
+        expected = ComparedText.of(reference.split(), normalize)
+    positions = [*compared.owners, len(words)]
     errors: dict[int, str] = {}
-    meant, deleted = defaultdict(list), defaultdict(list)  # by the index of the word
-    for edit in Levenshtein.editops(expected, compared):
+    # Places of parts of the reference, by the index of the word.
+    meant, deleted = defaultdict(list), defaultdict(list)
+    for edit in Levenshtein.editops(expected.parts, compared.parts):
         i = positions[edit.dest_pos]
         if edit.tag == DELETION:
-            deleted[i].append(expected[edit.src_pos])
+            deleted[i].append(edit.src_pos)
         elif edit.tag == SUBSTITUTION:
             errors[i] = "substituted"
-            meant[i].append(expected[edit.src_pos])
+            meant[i].append(edit.src_pos)
         else:
             errors.setdefault(i, "inserted")
     marked = []
     for i, word in enumerate(words):
-        marked += [Word(part, "deleted") for part in deleted[i]]
-        marked.append(Word(word, errors.get(i, ""), " ".join(meant[i]), _spelt(word, groups[i])))
-    return marked + [Word(part, "deleted") for part in deleted[len(words)]], loose
+        marked += [Word(missing, "deleted") for missing in expected.spellings(deleted[i])]
+        meant_words = " ".join(expected.spellings(meant[i]))
+        marked.append(Word(word, errors.get(i, ""), meant_words, _spelt(word, groups[i])))
+    last = expected.spellings(deleted[len(words)])
+    return [*marked, *(Word(missing, "deleted") for missing in last)], loose
 
 
 def _group(words, tokens):

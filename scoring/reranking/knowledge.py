@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from tta.scoring.combining.decision import select
+import numpy as np
+
 from tta.scoring.combining.mixed import look_again
 from tta.scoring.combining.part import Part
 from tta.scoring.combining.score import ScoredProblem
@@ -81,10 +82,7 @@ def add_knowledge(
     return Knowledge(replace(test, lists=weighed.lists), weighed.weights, weighed)
 
 
-def knowledge_notes(
-    knowledge: Knowledge, scored: ScoredProblem, weights: RerankWeights
-) -> Iterator[Note]:
-    """Yields what a reader must know of phrases; `weights` are those without them."""
-    if knowledge.phrases is None:
-        return
-    yield from phrase_notes(knowledge.phrases, select(scored.problem.test.lists, weights))
+def knowledge_notes(knowledge: Knowledge, picks: np.ndarray) -> Iterator[Note]:
+    """Yields what a reader must know of phrases; `picks`, [L] int64, are those without them."""
+    if knowledge.phrases is not None:
+        yield from phrase_notes(knowledge.phrases, picks)

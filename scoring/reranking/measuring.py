@@ -8,6 +8,7 @@ import numpy as np
 
 from tta.data.nbest.files import NBestFile
 from tta.data.nbest.notes import blank_notes, bleu_notes
+from tta.doors import option_named
 from tta.errors import InputError
 from tta.scoring.combining.decision import select
 from tta.scoring.combining.part import Part
@@ -234,7 +235,8 @@ def _case_notes(test: Part, statistics: ListStatistics) -> Iterator[str]:
         before, after = statistics.value(picks), basic.value(np.zeros(len(picked), int))
         if after < 0.9 * before:
             yield (
-                f"case and punctuation count as errors: with --normalize=basic, the {metric.name} "
+                "case and punctuation count as errors: with "
+                f"{option_named('normalize', 'basic')}, the {metric.name} "
                 f"of the first pass is {after:.2f}, not {before:.2f}"
             )
 

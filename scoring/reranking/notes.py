@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from tta.doors import option_named
 from tta.errors import shown
 from tta.scoring.combining.decision import select
 from tta.scoring.combining.guess import extreme
@@ -31,7 +32,7 @@ def _first_pass_notes(scored: ScoredProblem) -> Iterator[Note]:
     if test.lists.ranked:
         text = (
             "no first-pass scores: -ln(rank in the list) is used, because lists are usually "
-            "ordered best first (--norank_scores)"
+            f"ordered best first ({option_named('rank_scores', False)})"
         )
     elif not test.has_scores and not scored.models:
         text = "no first-pass scores and no model: only the texts of a list decide"
@@ -78,10 +79,12 @@ def _unscored_notes(test: Part) -> Iterator[Note]:
         )
 
 
-def pick_notes(scored: ScoredProblem, chosen: ChosenWeights) -> Iterator[Note]:
-    """Yields how many picks changed, and how many hypotheses the second of two levels scored."""
+def pick_notes(scored: ScoredProblem, chosen: ChosenWeights, picks: np.ndarray) -> Iterator[Note]:
+    """Yields how many picks changed, and how many hypotheses the second of two levels scored.
+
+    `picks`, [L] int64, are those of the chosen weights.
+    """
     lists = scored.problem.test.lists
-    picks = select(lists, chosen.weights)
 
     def num_changed(weights: RerankWeights) -> int:
         return int((picks != select(lists, weights)).sum())

@@ -11,19 +11,12 @@ from tta.data.nbest.conversion import plain_lists
 from tta.data.nbest.files import NBestFile, read_nbest
 from tta.data.nbest.formats import load_format
 from tta.data.nbest.lists import Hypothesis, ListCollector, parse_number, parse_score
-from tta.data.nbest.notes import FLAGS, feature_notes, mixture_notes, score_notes, text_notes
+from tta.data.nbest.notes import feature_notes, mixture_notes, score_notes, text_notes
 from tta.data.text.files import shown_path
 from tta.errors import InputError, located
 from tta.scoring.notes import Note, NoteKind
 from tta.scoring.reranking.config import RerankConfig, keeps_non_words
 from tta.scoring.scorers.arguments import as_list, as_texts, check_same_index
-
-# What a note says to do about scores of each kind that come from Python.
-_IN_PYTHON = {
-    "cost": "pass their negatives",
-    "probability": "pass their logarithms",
-    "log_probability": "ignore this",
-}
 
 
 @dataclass(frozen=True)
@@ -73,8 +66,8 @@ def read_files(config: RerankConfig) -> RerankInput:
         )
         _check_score_files(dev, test)
         parts = [_with_references(dev), test]
-    advice = FLAGS if config.scores is None else None
-    return RerankInput(tuple(parts), len(parts) > 1, tuple(_notes(parts, advice)))
+    notes = tuple(_notes(parts, are_named=config.scores is not None))
+    return RerankInput(tuple(parts), len(parts) > 1, notes)
 
 
 def _read_file(
@@ -157,7 +150,7 @@ def read_lists(
             collector.add(str(i), hypotheses, of_list["references"])
     nbest, spelling_notes = plain_lists(collector.take(), keep_non_words)
     part = ListsRead(NBestFile(nbest, "jsonl", notes=tuple(spelling_notes)))
-    return RerankInput((part,), is_tuned, tuple(_notes([part], _IN_PYTHON)))
+    return RerankInput((part,), is_tuned, tuple(_notes([part])))
 
 
 def _read_hypotheses(
@@ -188,13 +181,14 @@ def _check_length(name: str, values: Sequence[Any], other: str, others: Sequence
         raise InputError(lengths)
 
 
-def _notes(parts: Sequence[ListsRead], advice: Mapping[str, str] | None) -> Iterator[Note]:
-    """Yields what looks wrong in lists. `advice` is for scores of each kind; None: no advice."""
+def _notes(parts: Sequence[ListsRead], are_named: bool = False) -> Iterator[Note]:
+    """Yields what looks wrong in lists; `are_named`: the user says what the scores are."""
     files = [part.file for part in parts]
     for part in parts:
-        file = part.file
-        texts = [*file.notes, *mixture_notes(file), *text_notes(file), *feature_notes(file, files)]
-        if advice is not None:
-            texts += score_notes(file, advice)
+        file, in_memory = part.file, part.path is None
+        texts = [*file.notes, *mixture_notes(file), *text_notes(file)]
+        texts += feature_notes(file, files, in_memory)
+        if not are_named:
+            texts += score_notes(file, in_memory)
         for text in texts:
             yield Note(NoteKind.FILE, text, part.path)

@@ -120,13 +120,16 @@ class Reranker:
         weighed = self._weigh(lists, problem, self.weights)
         chosen = weighed.chosen
         scored = weighed.scored.looked_again(chosen.weights, self.progress)
+        before_phrases = decide(scored.problem.test.lists, chosen.weights)
         knowledge = add_knowledge(scored, chosen.weights, self.phrases, self._score_candidates)
         knowledge = knowledge.looked_again(scored.mixed, self.progress)
-        decision = decide(knowledge.part.lists, knowledge.weights)
+        decision = before_phrases
+        if knowledge.phrases is not None:
+            decision = decide(knowledge.part.lists, knowledge.weights)
         notes = [
             *weighed.notes,
-            *knowledge_notes(knowledge, scored, chosen.weights),
-            *pick_notes(scored, chosen),
+            *knowledge_notes(knowledge, before_phrases.picks),
+            *pick_notes(scored, chosen, before_phrases.picks),
         ]
         return Outcome(
             scored=scored,

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from tta.doors import option_named
 from tta.scoring.combining.list_features import LIST_FEATURES
 from tta.scoring.combining.score import ScoredProblem
 from tta.scoring.combining.scored_lists import RANK
@@ -73,9 +74,10 @@ def weight_notes(
             "first-pass scores differ so much that lm_weight rounds to 1: divide them to use them"
         )
     if dev is None and free:
-        yield _note(
-            f"guessed, as there is no --dev_nbest_file: {', '.join(free)}", is_warning=False
-        )
+        reason = f"as there is no {option_named('dev_nbest_file')}"
+        if test.path is None:  # lists in memory
+            reason = f"because {option_named('weights')} is missing"
+        yield _note(f"guessed, {reason}: {', '.join(free)}", is_warning=False)
         if len(scored.models) > 1 and "lm_weight" in free:
             yield _note("the models have equal weights", is_warning=False)
     elif dev is not None and free:

@@ -27,6 +27,7 @@ from tta.data.text.lines import (
 )
 from tta.data.text.parquet import ParquetWriter, is_parquet
 from tta.data.text.tables import delimiter_of, row_writer, table_rows, write_columns
+from tta.doors import option_named
 from tta.errors import InputError, shown
 from tta.modeling.formats.trained_models import find_directory
 from tta.names import POOLING
@@ -100,7 +101,8 @@ class ScoreReport:
         sentences, tokens = (f"{n:,} {what}{'s' * (n != 1)}" for n, what in counts)
         text = f"{sentences} ({self.scored:,} distinct), {tokens}"
         if self.normalizer != "exact":
-            text += f", no perplexity (it needs --normalizer=exact, not {self.normalizer})"
+            needed = option_named("normalizer", "exact")
+            text += f", no perplexity (it needs {needed}, not {self.normalizer})"
         elif self.tokens:
             perplexity = _perplexity(self.score, self.tokens)
             text += ", perplexity per token "
@@ -199,8 +201,10 @@ def _refuse_whole_lines(path: str) -> None:
     if first_row is None:
         return
     number, cells = first_row
-    rule = "--column chooses the column of the sentences, by name or number; the first row has"
-    raise InputError(f"{rule} {', '.join(map(shown, cells[:10]))}", path, number or 1)
+    rule = f"{option_named('column')} chooses the column of the sentences, by name or number"
+    raise InputError(
+        f"{rule}; the first row has {', '.join(map(shown, cells[:10]))}", path, number or 1
+    )
 
 
 def _can_resume(config: ScoreConfig, paths: Sequence[str]) -> bool:

@@ -11,6 +11,7 @@ from tta.data.text.lines import iter_lines
 from tta.data.text.parquet import SUFFIX, is_parquet
 from tta.data.text.tables import delimiter_of, is_number, table_rows
 from tta.data.text.words import is_punctuation, split_punctuation
+from tta.doors import option_named
 from tta.errors import shown
 from tta.scoring.scorers.config import ScoreConfig
 from tta.scoring.scorers.scorer import Scorer, TokenScores
@@ -110,7 +111,8 @@ def header_notes(config: ScoreConfig, files: Sequence[str]) -> list[str]:
             not is_number(cell) and all(map(is_number, below)) for cell, below in columns
         )
         if has_names or first[int(column) - 1].strip().lower() in ("sentence", "text"):
-            rule = "the first row was scored, and may be a header: --column=NAME reads it as one"
+            advice = f"{option_named('column')} with a name reads it as one"
+            rule = f"the first row was scored, and may be a header: {advice}"
             return [f"{rule}, first {shown(', '.join(first))} in {file}"]
     return []
 
@@ -207,5 +209,8 @@ def punctuation_notes(lm: Scorer, texts: Sequence[str], scored: Sequence[TokenSc
             marks = [value for part, value in pieces if is_punctuation(part)]
             if len(marks) < len(pieces) and 2 * sum(marks) < sum(value for _, value in pieces):
                 words.append(word)
+    if not words:
+        return []
     rule = f"words whose punctuation carries more than the rest: {len(words):,}, first"
-    return [f"{rule} {shown(words[0])}; --split_punctuation sets it apart"] if words else []
+    advice = f"{option_named('split_punctuation', True)} sets it apart"
+    return [f"{rule} {shown(words[0])}; {advice}"]

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tta.data.text.progress import tqdm
+from tta.doors import option_named
 from tta.errors import InputError
 from tta.scoring.scorers.arguments import NOT_FINITE, SentenceError, as_texts
 from tta.scoring.scorers.huggingface.loading import (
@@ -77,7 +78,9 @@ class TransformersModel(Scorer):
             if not self.is_masked:
                 self._check_order()
                 begin = "".join(self._reader.convert_ids_to_tokens(self._begin))
-                self.notes = (f"{self.name}: a text begins with {begin} (--begin_token)",)
+                self.notes = (
+                    f"{self.name}: a text begins with {begin} ({option_named('begin_token')})",
+                )
 
     def _check(self):
         """The ids that a causal model reads before a text, [] for a masked one."""

@@ -1,5 +1,6 @@
 """The service as an application: its routes, and what it answers when a request fails."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import fastapi
@@ -108,18 +109,37 @@ def _handle_failures(app: fastapi.FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def of_form(_, error):
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"][1:]))
-        if first["type"] == "json_invalid":
-            place = f"the body, character {place}"
-        return failure(400, f"{place}: {first['msg']}" if place else first["msg"])
+        return failure(400, _rule_of_form(error.errors()[0]))
 
     @app.exception_handler(HTTPException)
     async def of_http(_, error):
-        is_route = error.detail != "Not Found"  # Starlette's words
-        rule = error.detail if is_route else "no such route: /docs lists them"
+        rule = error.detail
+        if rule == "Not Found":  # Starlette's words
+            rule = "no such route: /docs lists them"
+        elif error.status_code == 400 and error.__cause__ is not None:  # FastAPI read the body
+            rule = _rule_of_body(error.__cause__)
         return failure(error.status_code, rule, error.headers)
 
     @app.exception_handler(BusyError)
     async def of_waiting(_, error):
         return failure(503, "too many requests wait; try again later")
+
+
+def _rule_of_form(error: Mapping[str, Any]) -> str:
+    """The rule that a body breaks, from pydantic's error."""
+    place, rule = ".".join(map(str, error["loc"][1:])), error["msg"]
+    if error["type"] == "json_invalid":
+        return f"the body, character {place}: {rule}"
+    if error["type"] == "missing" and not place:
+        return "the body is empty"
+    return f"{place}: {rule}" if place else rule
+
+
+def _rule_of_body(error: BaseException) -> str:
+    """The rule that a body breaks which is no JSON that Python reads."""
+    if isinstance(error, UnicodeDecodeError):
+        got = f"got byte 0x{error.object[error.start]:02x}"
+        return f"the body, byte {error.start + 1}: expected UTF-8, {got}"
+    if isinstance(error, RecursionError):
+        return "the body: expected JSON, got too many brackets in brackets"
+    return "the body: a number has thousands of digits"

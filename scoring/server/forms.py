@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from tta.errors import shown
 from tta.scoring.combining.weights import RerankWeights
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
@@ -18,6 +19,15 @@ _NO_SEARCH = (
 
 class _Body(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _is_object(cls, body: Any) -> Any:
+        if isinstance(body, (dict, BaseModel)):
+            return body
+        got = "null" if body is None else shown(body)
+        rule = f"expected an object with {', '.join(cls.model_fields)}, got {got}"
+        raise PydanticCustomError("object", "{rule}", {"rule": rule})
 
 
 class TextsRequest(_Body):
@@ -54,7 +64,12 @@ class Weights(_Body):
 
     lm_weight: Number
     length_bonus: Number = 0.0
+    reduction: str = Field("sum", description="sum or mean: the model's score of its tokens'")
+    shares: list[Number] = Field([1.0], description="of each model in lm_weight; one model: [1]")
     scale: Number | None = None
+    decision: str | None = Field(
+        None, description="max with scale null, else mbr; it may be left out"
+    )
     features: dict[str, Number] = {}
     bonus_is_guessed: bool = Field(
         False, description="the bonus then promotes nothing that both scores find worse"
@@ -100,6 +115,12 @@ class ListRequest(OneList):
         None, description="several lists, whose answer is `lists`; guessed weights fit them all"
     )
     weights: Weights | None = Field(None, description="null: guessed from the scores")
+    metric: Literal["wer", "cer"] = Field(
+        "wer", description="what an expected loss counts: errors in words, or in characters"
+    )
+    rank_scores: bool = Field(
+        True, description="without scores: whether the order counts, best first"
+    )
     keep_non_words: bool = Field(False, description="whether <eps>, [noise] and others are words")
     phrases: Texts | None = Field(
         None, description="known names and terms: phrase, or phrase<tab>factor (docs/phrases.md)"
@@ -139,7 +160,7 @@ class RankedHypothesis(_Body):
     score: float = Field(description="the combined score, natural log")
     lm_score: float = Field(description="the model's score, natural log")
     posterior: float | None = Field(description="probability, 0 to 1; null with scale null")
-    expected_loss: float | None = Field(description="in word errors; null with scale null")
+    expected_loss: float | None = Field(description="in errors of the metric; null with scale null")
     rescored: bool | None = Field(description="by the second model; null: there is one model")
     features: dict[str, float] = Field(description="the features that have a weight")
     terms: dict[str, float] = Field(
@@ -180,10 +201,10 @@ class ListsAnswer(_Reranked):
     lists: list[RankedList]
 
 
-class EmbeddingsRequest(BaseModel):
+class EmbeddingsRequest(_Body):
     """OpenAI's request for embeddings. Other fields of theirs are ignored."""
 
-    model_config = ConfigDict(strict=True)
+    model_config = ConfigDict(extra="ignore")
 
     input: str | Texts | list[int] | list[list[int]] = Field(description="token ids are refused")
     model: str | None = Field(None, description="the name of this service's model")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tta.data.text.spelling import plain_texts
+from tta.doors import Door, through
 from tta.errors import InputError
 from tta.scoring.combining.levels import Levels
 from tta.scoring.combining.mixed import SHORT
@@ -29,12 +30,14 @@ class ListsToRerank:
     Attributes:
         lists: the lists.
         token_scores: {hypothesis: the scores of its tokens}, of the model that scores all.
-        weights, keep_non_words, phrases, phrases_weight: as in `tta.rerank`.
+        weights, metric, rank_scores, keep_non_words, phrases, phrases_weight: as in `tta.rerank`.
     """
 
     lists: Sequence[OneList]
     token_scores: Mapping[str, TokenScores]
     weights: RerankWeights | None = None
+    metric: str = "wer"
+    rank_scores: bool = True
     keep_non_words: bool = False
     phrases: Sequence[str] | None = None
     phrases_weight: float | None = None
@@ -46,6 +49,8 @@ class ListsToRerank:
             lists=request.all_lists(),
             token_scores=token_scores,
             weights=None if request.weights is None else request.weights.to_weights(),
+            metric=request.metric,
+            rank_scores=request.rank_scores,
             keep_non_words=request.keep_non_words,
             phrases=request.phrases,
             phrases_weight=request.phrases_weight,
@@ -74,17 +79,20 @@ class Service:
 
     def score(self, texts: list[str]) -> list[tuple[float, int, int]]:
         """The score (natural log), the number of tokens and of unknown words of each text."""
-        sums, counts = self._lm.score_with_counts(texts)
-        unknown = self._lm.count_unknown(texts)
+        with through(Door.HTTP):
+            sums, counts = self._lm.score_with_counts(texts)
+            unknown = self._lm.count_unknown(texts)
         return list(zip(sums.tolist(), counts.tolist(), unknown.tolist(), strict=True))
 
     def score_tokens(self, texts: list[str]) -> list[TokenScores]:
         """The tokens of each text and their log-probabilities."""
-        return self._lm.score_tokens(texts)
+        with through(Door.HTTP):
+            return self._lm.score_tokens(texts)
 
     def score_hypotheses(self, texts: list[str]) -> list[TokenScores]:
         """As `score_tokens`, by the model for lists."""
-        return self._models.hypotheses.score_tokens(texts)
+        with through(Door.HTTP):
+            return self._models.hypotheses.score_tokens(texts)
 
     def are_short(self, lists: Sequence[OneList]) -> bool:
         """Whether precision mixed scores all hypotheses of these lists in float32."""
@@ -93,11 +101,13 @@ class Service:
 
     def score_short_lists(self, texts: list[str]) -> list[TokenScores]:
         """As `score_hypotheses`, of lists that `are_short`."""
-        return in_float32(self._models.lists).score_tokens(texts)
+        with through(Door.HTTP):
+            return in_float32(self._models.lists).score_tokens(texts)
 
     def encode(self, texts: list[str]) -> list[tuple[np.ndarray, int]]:
         """The vector of each text, [D] float32 of length 1 or 0, and its number of tokens."""
-        vectors = of_length_1(self._lm.encode(texts, self._representation))
+        with through(Door.HTTP):
+            vectors = of_length_1(self._lm.encode(texts, self._representation))
         tokenizer = self._lm.tokenizer
         if tokenizer is None:
             return [(vector, 0) for vector in vectors]
@@ -108,12 +118,14 @@ class Service:
         texts = list(dict.fromkeys(text for pair in pairs for text in pair))
         place = {text: number for number, text in enumerate(texts)}
         places = np.array([[place[text] for text in pair] for pair in pairs])  # [P, 2]
-        comparison = self._lm.comparison(texts, self._representation)
+        with through(Door.HTTP):
+            comparison = self._lm.comparison(texts, self._representation)
         return comparison.similarities(places[:, 0], places[:, 1]).tolist()
 
     def rerank(self, requests: list[ListsToRerank]) -> list[dict[str, Any]]:
         """The lists of each request as `tta.rerank` orders them: `ListsAnswer`s, not signed."""
-        return [self._rerank(request) for request in requests]
+        with through(Door.HTTP):
+            return [self._rerank(request) for request in requests]
 
     def _rerank(self, request: ListsToRerank) -> dict[str, Any]:
         scores = [nbest.scores for nbest in request.lists if nbest.scores is not None]
@@ -123,6 +135,8 @@ class Service:
         reranker = Reranker(
             self._with_scores(request),
             weights=request.weights,
+            metric=request.metric,
+            rank_scores=request.rank_scores,
             keep_non_words=request.keep_non_words,
             phrases=request.phrases,
             phrases_weight=request.phrases_weight,
@@ -186,9 +200,9 @@ def _by_place(columns: Mapping[str, Sequence[float]], count: int) -> list[dict[s
 
 
 def _shown(weights: RerankWeights) -> dict[str, Any]:
-    """Weights as `Weights` has them."""
+    """Weights as `Weights` has them, without the decision, which follows from the scale."""
     values, first = weights.to_dict(), weights.first_level
-    fields = {name: values[name] for name in Weights.model_fields}
+    fields = {name: values[name] for name in Weights.model_fields if name != "decision"}
     return fields | {"first_level": None if first is None else _shown(first)}
 
 

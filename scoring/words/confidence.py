@@ -186,7 +186,8 @@ class Confidences:
         errors: [L] float64, the expected number of word errors of each pick: of its words, and of
             words that it lacks.
         lengths: [L] float64, the expected number of words of each reference.
-        name: of the error rate: "WER", or "CER" if characters are words.
+        name: of the error rate: "WER", or "CER" if characters are words; or, beside the table of
+            another metric, what it is.
     """
 
     words: list[list[WordConfidence]]
@@ -226,7 +227,7 @@ def confidences_of(evidence: WordEvidence, weights: ConfidenceWeights | None = N
     count = len(evidence.words)
     errors = weights.deletions * evidence.missing
     errors += np.bincount(evidence.owners, 1 - probabilities, count)
-    return Confidences(words, errors, evidence.lengths, "CER" if evidence.by_character else "WER")
+    return Confidences(words, errors, evidence.lengths, evidence.rate)
 
 
 def fit_on(decision: Decision, metric: Metric, lm: Scorer | None) -> ConfidenceWeights:

@@ -19,7 +19,7 @@ from tta.scoring.combining.decision import Decision, posteriors_of
 from tta.scoring.combining.guess import first_pass_unit
 from tta.scoring.metrics.error_rate import DELETION, SUBSTITUTION
 from tta.scoring.metrics.metric import Metric
-from tta.scoring.metrics.normalization import parts_of
+from tta.scoring.metrics.normalization import ComparedText
 from tta.scoring.metrics.risk import posteriors
 from tta.scoring.scorers.scorer import Scorer
 
@@ -61,11 +61,12 @@ class WordEvidence:
             each character is a word.
         parts: for each list and word, what the metric compares: no part (a dash), or several.
         by_character: whether there are characters that are words.
+        rate: the name of the error rate that counts these words.
         values: [W, F] float64, the features in the order of `UNITS`; those of a model that is not
             there are 0.
         has_model: whether the features of `MODEL_UNITS` are known.
-        rivals: W str, the best of what other hypotheses have in place of the word, "" for nothing;
-            None if there is no rival.
+        rivals: W str, the best of what other hypotheses have in place of the word, as the first of
+            them is written, "" for nothing; None if there is no rival.
         rival_masses: [W] float64, the posterior of the hypotheses that have the rival, 0 to 1.
         is_single: [W] bool, whether the list has no other hypothesis.
         missing: [L] float64, the expected number of words that other hypotheses have and the pick
@@ -76,6 +77,7 @@ class WordEvidence:
     words: list[list[str]]
     parts: list[list[list[str]]]
     by_character: bool
+    rate: str
     values: np.ndarray
     has_model: bool
     rivals: list[str | None]
@@ -97,7 +99,7 @@ class WordEvidence:
         for i, (parts_of_words, reference) in enumerate(zip(self.parts, references, strict=True)):
             parts = [part for of_word in parts_of_words for part in of_word]
             is_right = np.ones(len(parts), bool)
-            for edit in Levenshtein.editops(split.compared(reference), parts):
+            for edit in Levenshtein.editops(split.compare(reference).parts, parts):
                 if edit.tag == DELETION:
                     deletions[i] += 1
                 else:
@@ -137,17 +139,24 @@ class WordSplit:
         is_segmented = any(map(_SEGMENTED.search, texts))
         return cls(metric, has_characters and (metric.by_character or not is_segmented))
 
+    @property
+    def rate(self) -> str:
+        """The name of the error rate that counts these words: that of the metric's table, if any.
+
+        The table of WER has the CER beside it.
+        """
+        if not self.metric.of_speech or (self.metric.by_character and not self.by_character):
+            unit = "characters" if self.by_character else "words"
+            return f"share of wrong or missing {unit}"
+        return "CER" if self.by_character else "WER"
+
     def words(self, text: str) -> list[str]:
         """The words of a text, as they are written."""
         return UNIT.findall(text) if self.by_character else text.split()
 
-    def parts(self, words: Sequence[str]) -> list[list[str]]:
-        """The parts of each word that the metric compares."""
-        return parts_of(words, self.metric.normalize)
-
-    def compared(self, text: str) -> list[str]:
-        """All parts of a text."""
-        return [part for of_word in self.parts(self.words(text)) for part in of_word]
+    def compare(self, text: str) -> ComparedText:
+        """The words of a text, and the parts of each that the metric compares."""
+        return ComparedText.of(self.words(text), self.metric.normalize)
 
 
 def find_evidence(
@@ -188,6 +197,7 @@ def find_evidence(
         words=words,
         parts=[of_list.parts for of_list in lists_evidence],
         by_character=split.by_character,
+        rate=split.rate,
         values=np.concatenate(columns, axis=1),
         has_model=has_model,
         rivals=[rival for of_list in lists_evidence for rival in of_list.rivals],
@@ -226,8 +236,8 @@ class _ListEvidence:
         missing, length: the expected number of words that the pick lacks, and of all words.
     """
 
-    words: list[str]
-    parts: list[list[str]]
+    words: Sequence[str]
+    parts: Sequence[Sequence[str]]
     masses: np.ndarray = field(default_factory=lambda: np.zeros([0, 6]))
     rivals: list[str | None] = field(default_factory=list)
     missing: float = 0.0
@@ -236,42 +246,68 @@ class _ListEvidence:
 
 def _compare(text: str, shares: Mapping[str, np.ndarray], split: WordSplit) -> _ListEvidence:
     """Compares a pick with each text of its list. `shares` are theirs, the posterior first."""
-    words = split.words(text)
-    evidence = _ListEvidence(words, split.parts(words))
-    parts = [part for of_word in evidence.parts for part in of_word]
-    spans = _spans(evidence.parts)
-    agreeing = np.zeros([len(words), 5])
-    rivals: list[dict[str, float]] = [defaultdict(float) for _ in words]
+    pick = split.compare(text)
+    evidence = _ListEvidence(pick.words, pick.parts_of_words)
+    spans = _spans(pick.parts_of_words)
+    agreeing = np.zeros([len(pick.words), 5])
+    rivals: list[dict[str, _Rival]] = [{} for _ in pick.words]
     for other_text, share in shares.items():
         posterior = float(share[0])
-        other_parts = split.compared(other_text)
-        in_place, num_missing = _align(other_parts, parts)
+        other = split.compare(other_text)
+        places, num_missing = _align(other.parts, pick.parts)
+        in_place = ["" if place is None else other.parts[place] for place in places]
         evidence.missing += posterior * num_missing
-        evidence.length += posterior * len(other_parts)
+        evidence.length += posterior * len(other.parts)
         for k, span in enumerate(spans):
-            if in_place[span] == parts[span]:
+            if in_place[span] == pick.parts[span]:
                 agreeing[k] += share
-            else:
-                rivals[k][" ".join(filter(None, in_place[span]))] += posterior
-    evidence.rivals = [max(of_word, key=of_word.__getitem__, default=None) for of_word in rivals]
-    rival_masses = [
-        0.0 if rival is None else of_word[rival]
-        for of_word, rival in zip(rivals, evidence.rivals, strict=True)
+                continue
+            compared = " ".join(filter(None, in_place[span]))
+            rival = rivals[k].setdefault(compared, _Rival(other, places[span]))
+            rival.posterior += posterior
+    best = [
+        max(of_word.values(), key=lambda rival: rival.posterior, default=None) for of_word in rivals
     ]
+    evidence.rivals = [None if rival is None else rival.spelling for rival in best]
+    rival_masses = [0.0 if rival is None else rival.posterior for rival in best]
     columns = [agreeing[:, 1:], agreeing[:, 0], rival_masses]
     evidence.masses = np.column_stack(columns).reshape(-1, 6)
     return evidence
 
 
-def _align(other_parts: Sequence[str], parts: Sequence[str]) -> tuple[list[str], int]:
-    """What another text has in place of each part, "" for nothing; how many parts it has beside."""
-    in_place, num_beside = list(parts), 0
-    for edit in Levenshtein.editops(other_parts, parts):
-        if edit.tag == DELETION:
-            num_beside += 1
-        else:
-            is_part = edit.tag == SUBSTITUTION
-            in_place[edit.dest_pos] = other_parts[edit.src_pos] if is_part else ""
+@dataclass
+class _Rival:
+    """What other texts have in place of a word.
+
+    Attributes:
+        text: the first of them.
+        places: which of its parts stand in place of the parts of the word; None for nothing.
+        posterior: of all of them, 0 to 1.
+    """
+
+    text: ComparedText
+    places: Sequence[int | None]
+    posterior: float = 0.0
+
+    @property
+    def spelling(self) -> str:
+        """The parts as the first text has them."""
+        return " ".join(self.text.spellings([p for p in self.places if p is not None]))
+
+
+def _align(other_parts: Sequence[str], parts: Sequence[str]) -> tuple[list[int | None], int]:
+    """Which part of another text stands in place of each part, None for nothing.
+
+    Returns it with the number of parts that the other text has beside them.
+    """
+    in_place: list[int | None] = [None] * len(parts)
+    num_beside = 0
+    for block in Levenshtein.opcodes(other_parts, parts):
+        if block.tag == DELETION:
+            num_beside += block.src_end - block.src_start
+        elif block.tag in ("equal", SUBSTITUTION):
+            places = range(block.src_start, block.src_end)
+            in_place[block.dest_start : block.dest_end] = places
     return in_place, num_beside
 
 

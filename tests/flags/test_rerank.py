@@ -38,7 +38,7 @@ LISTS = {
         "ref": "a dog ran home",
     },
 }
-GUESSED = "note: guessed, as there is no --dev_nbest_file: "
+GUESSED = "note: guessed, as there is no dev_nbest_file: "
 
 
 # Enough lists to tell a gain from chance.
@@ -308,10 +308,10 @@ def test_kaldi_costs_have_their_own_file(tmp_path, model):
     rerank(**files)
     assert (tmp_path / "out").read_text().splitlines()[0] == "u-1-1 the cat sat"
     assert (tmp_path / "out.scores").read_text().splitlines()[0] == "u-1-1 2.125"
-    with pytest.raises(InputError, match=r"out: exists; pass --overwrite"):
+    with pytest.raises(InputError, match=r"out: exists; pass overwrite=True"):
         rerank(**files)
     (tmp_path / "out").unlink()
-    with pytest.raises(InputError, match=r"out.scores: exists; pass --overwrite"):
+    with pytest.raises(InputError, match=r"out.scores: exists; pass overwrite=True"):
         rerank(**files)
     with pytest.raises(InputError, match=r"out\.scores: two outputs have the same name"):
         rerank(**files, scores_file=tmp_path / "out.scores")
@@ -359,11 +359,11 @@ def test_standard_input_to_standard_output():
         (without(LISTS, "ref"), {"dev_nbest_file": "lists.json"},
          "tuning needs references, and the lists have none"),
         ({"u1": {**LISTS["u1"], "ref": ""}}, {}, "lists.json: the references have no words"),
-        (LISTS, {"output_file": "lists.json"}, "lists.json: exists; pass --overwrite"),
+        (LISTS, {"output_file": "lists.json"}, "lists.json: exists; pass overwrite=True"),
         (LISTS, {"scores_file": "missing/scores"}, "missing/scores: no such folder"),
         (LISTS, {"output_file": "a", "scores_file": "./a"}, "a: two outputs have the same name"),
         (LISTS, {"output_file": "-", "scores_file": "-"}, "-: two outputs have the same name"),
-        (LISTS, {"scores_file": "lists.json"}, "lists.json: exists; pass --overwrite"),
+        (LISTS, {"scores_file": "lists.json"}, "lists.json: exists; pass overwrite=True"),
         (LISTS, {"report": "missing/page.html"}, "missing/page.html: no such folder"),
         (LISTS, {"report": "a", "output_file": "a"}, "a: two outputs have the same name"),
         (LISTS, {"curve_file": "no/c.png", **DEV}, "no/c.png: no such folder"),

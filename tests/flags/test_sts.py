@@ -133,7 +133,7 @@ def test_a_missing_representation_is_refused_before_any_model_encodes(sts, monke
             None,
             "pairs.csv: the correlation is not defined: all gold scores are 1",
         ),
-        ("a,b,1\nc,d,2\n", "pairs.csv", "pairs.csv: exists; pass --overwrite"),
+        ("a,b,1\nc,d,2\n", "pairs.csv", "pairs.csv: exists; pass overwrite=True"),
         ("a,b,1\nc,d,2\n", "missing/out", "missing/out: no such folder"),
     ],
 )

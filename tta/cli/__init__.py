@@ -14,6 +14,7 @@ import tta
 from tta import settings
 from tta.atomic import handle_termination, ignore_hang_up
 from tta.cli.flag_files import GivenTwiceError, parse_flags
+from tta.doors import Door, through
 from tta.errors import InputError, install
 from tta.help import answer, help_text
 from tta.standard_streams import prepare_streams, quiet_tensorflow
@@ -97,7 +98,8 @@ def run(
             wrong_usage(f"{error} {_SEE_HELP}")
         return argv[:1]
 
-    app.run(lambda _: _guarded(lambda: main(*instances)), flags_parser=parse)
+    with through(Door.COMMAND):
+        app.run(lambda _: _guarded(lambda: main(*instances)), flags_parser=parse)
 
 
 def version_text() -> str:
@@ -226,7 +228,8 @@ def _guarded(main: Callable[[], None]) -> None:
         package = (error.name or "").partition(".")[0]
         if package not in OF_TRAINING:
             raise
-        _stop(f"this needs {package}, which is not installed: {install()}", FAILED)
+        needed = f"this needs the packages of training, and {package} is not installed"
+        _stop(f"{needed}: {install()}", FAILED)
     except BrokenPipeError:  # the reader of our output has closed it
         _drop_output(sys.stdout)
         sys.exit(CLOSED_PIPE)

@@ -12,6 +12,7 @@ from tta.data.nbest.lists import Hypothesis, parse_number
 from tta.data.nbest.rows import check_fields, doubt_of_groups, mostly
 from tta.data.text.files import each_path
 from tta.data.text.lines import JoinedLines
+from tta.doors import option_named
 from tta.errors import InputError, located, shown
 
 # How lines of wav.scp and feats.scp end, and those of segments, utt2dur and files of costs.
@@ -20,7 +21,6 @@ _DATA = re.compile(
     r"|\s-?[0-9]+\.[0-9]+\s*$",
     re.I,
 )
-_NAME_IT = "--format=kaldi reads it as lists"
 
 
 @dataclass(frozen=True)
@@ -63,25 +63,28 @@ class KaldiFormat(Format):
                 numbers.setdefault(match[1], []).append(int(match[2]))
                 texts.setdefault(match[1], []).append((match[3] or "").strip())
         if max(map(len, numbers.values()), default=0) == 1:
-            return f"each id has one hypothesis; {_NAME_IT}"
+            return f"each id has one hypothesis; {self._name_it}"
         for utterance_id, of_id in numbers.items():
             if max(of_id) != len(set(of_id)):
                 first = ", ".join(map(str, sorted(of_id)[:3]))
-                return (
-                    f"the numbers of {shown(utterance_id)} are {first} ..., not 1 to N; {_NAME_IT}"
-                )
+                rule = f"the numbers of {shown(utterance_id)} are {first} ..., not 1 to N"
+                return f"{rule}; {self._name_it}"
         if source.score_file is None:
             several = [of_id for of_id in texts.values() if len(of_id) > 1]
             if all(len(set(of_id)) == 1 for of_id in several):
-                return f"the texts of each id are equal, as in utt2spk; {_NAME_IT}"
+                return f"the texts of each id are equal, as in utt2spk; {self._name_it}"
             return doubt_of_groups(texts, self.name)
         return None
+
+    @property
+    def _name_it(self):
+        return f"{option_named('format', self.name)} reads it as lists"
 
     def missing(self, source):
         if source.start.lstrip().startswith(("{", "[")):
             return None
         if mostly(source.head, lambda line: re.match(r"\S+-[0-9]+(\s|$)", line)):
-            return f"numbers 1, 2 ... at the end of the ids, as in utt-1; {_NAME_IT}"
+            return f"numbers 1, 2 ... at the end of the ids, as in utt-1; {self._name_it}"
         return "an id and a number, as in utt-1, at the start of each line"
 
     def read(self, source, collector):
@@ -90,11 +93,15 @@ class KaldiFormat(Format):
         _check_different(costs)
         of_jobs = "; name the files of several jobs by one glob" if len(files) > 1 else ""
         names = names_of_parts([str(file) for file in files])
-        utterances = {}
+        utterances, file_of_utterance = {}, {}
         for line_number, line in source.rows:
             with located(line=line_number):
                 key, *text = line.split(maxsplit=1) or [""]
                 utterance_id, number = self._split(key)
+                text_file = source.file_of(line_number)
+                if file_of_utterance.setdefault(utterance_id, text_file) != text_file:
+                    rule = "the rows of one id must be in one file"
+                    raise InputError(f"duplicate id {shown(utterance_id)}: {rule}")
                 hypotheses = utterances.setdefault(utterance_id, {})
                 if number in hypotheses:
                     rule = f"duplicate hypothesis number {number} of {shown(utterance_id)}"

@@ -7,6 +7,7 @@ from functools import cached_property
 
 from tta.data.nbest.lists import check_readings
 from tta.data.nbest.references.reading import IdColumn, IdKind, Reading, Reference
+from tta.doors import option_named
 from tta.errors import InputError, located, shown
 
 
@@ -112,11 +113,11 @@ def _by_id(by_id: dict[str, Reference], lists: ListIds) -> list[str | None]:
         return [by_id[key].text if key in by_id else None for key in lists.ids]
     for utterance_id in lists.ids:
         if utterance_id not in by_id:
-            advice = "--partial_references measures the others"
+            advice = f"{option_named('partial_references', True)} measures the others"
             raise InputError(f"list {shown(utterance_id)} has no reference; {advice}")
     for utterance_id, reference in by_id.items():
         if utterance_id not in lists.distinct:
-            advice = "--partial_references leaves such references out"
+            advice = f"{option_named('partial_references', True)} leaves such references out"
             rule = f"{shown(utterance_id)} has a reference but no list; {advice}"
             raise InputError(rule, line=reference.line)
     return [by_id[utterance_id].text for utterance_id in lists.ids]

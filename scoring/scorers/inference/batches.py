@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from tta.doors import option_named
 from tta.scoring.scorers.arguments import NOT_FINITE, SentenceError
 from tta.scoring.scorers.inference.windows import split_windows
 
@@ -70,7 +71,7 @@ def make_batches(
         if len(pieces) > window_size and refuse_long:
             raise SentenceError(
                 f"has {len(pieces)} pieces, the model takes {window_size}; "
-                "--long_sentences=window reads it in parts",
+                f"{option_named('long_sentences', 'window')} reads it in parts",
                 index,
             )
         windows += [(index, pieces, window) for window in split_windows(len(pieces), window_size)]

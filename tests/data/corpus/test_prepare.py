@@ -228,7 +228,7 @@ def test_existing_data_is_kept_without_overwrite(text, tmp_path):
     run(text, output, num_shards=5)
     (output / "mine.txt").write_text("keep")
     before = files(output)
-    with pytest.raises(InputError, match="a data set is here; pass --overwrite to replace it"):
+    with pytest.raises(InputError, match="a data set is here; pass overwrite=True to replace it"):
         run(text, output)
     description.rename(tmp_path / "dataset.json")
     with pytest.raises(InputError, match=r"heldout-00000-of-00001\.tfrecord: a data set is here"):

@@ -185,7 +185,7 @@ BAD_FILES = [
      "two references"),
 ]  # fmt: skip
 
-_TEXT = "plain text, one sentence per line (--beam_size=N reads N lines as a list)"
+_TEXT = "plain text, one sentence per line (beam_size says how many lines are a list)"
 _ARRAY = "a JSON array"
 
 # File, what it looks like, the nearest format, what is missing. Nobody must read all formats to

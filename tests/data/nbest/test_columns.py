@@ -9,7 +9,7 @@ from tests.data.nbest.test_files import nbest, written
 from tta.data.nbest.files import read_nbest
 from tta.errors import InputError
 
-NAMED = "--format=kaldi reads it as lists"
+NAMED = "format='kaldi' reads it as lists"
 
 ONE_BEST = [
     ("1089-134686-0000 HE HOPED\n1089-134686-0001 STUFF IT\n", "LibriSpeech"),

@@ -184,7 +184,7 @@ def lists(write):
 def test_an_existing_folder_is_replaced_only_on_request(lists, tmp_path):
     out = tmp_path / "out"
     write_nbest(out, lists, "espnet2")
-    with pytest.raises(InputError, match="out: exists; pass --overwrite to replace it"):
+    with pytest.raises(InputError, match="out: exists; pass overwrite=True to replace it"):
         write_nbest(out, lists[:1], "espnet2")
     assert read_nbest(out).lists == lists
     write_nbest(out, lists[1:], "espnet2", overwrite=True)

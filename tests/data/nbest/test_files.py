@@ -364,7 +364,7 @@ def test_compressed_and_standard_input(tmp_path, monkeypatch):
 
 def test_no_output_if_one_of_two_files_exists(tmp_path):
     (tmp_path / "out.scores").write_text("old")
-    with pytest.raises(InputError, match=r"out\.scores: exists; pass --overwrite"):
+    with pytest.raises(InputError, match=r"out\.scores: exists; pass overwrite=True"):
         write_nbest(tmp_path / "out", SCORED, "kaldi")
     assert [p.name for p in tmp_path.iterdir()] == ["out.scores"]
 

@@ -64,8 +64,10 @@ def test_costs_alone_are_noted_if_they_contradict_the_order(write, name):
     )
     (note,) = feature_notes(read_nbest(write(text)))
     assert (
-        f"does not have the lowest {name}; pass --score_field={name} and use --scores=cost" in note
+        f"does not have the lowest {name}; pass score_field='{name}' and use scores='cost'" in note
     )
+    (note,) = feature_notes(read_nbest(write(text)), in_memory=True)
+    assert note.endswith(f"does not have the lowest {name}; pass its negatives as scores to use it")
     assert not list(feature_notes(read_nbest(write(text.replace("9", "1")))))
 
 

@@ -149,7 +149,7 @@ TABLE = "id,text,avg_logprob\nu,a kat,-0.2\nu,a cat,-0.1\n"
         (json.dumps({"id": "u", "hypotheses": ["a", "b"]}), {"score_field": "y"},
          ":1: list 'u': a hypothesis has no score 'y': {"),
         (json.dumps({"id": "u", "hypotheses": [SEVERAL]}), {},
-         "; --text_field=segments[].text joins those of its segments"),
+         "; text_field='segments[].text' joins those of its segments"),
         (json.dumps({"id": "u", "hypotheses": [SEVERAL]}),
          {"score_field": "segments[].score", "text_field": "segments[].text"},
          ":1: list 'u': a hypothesis has several scores 'segments[].score': {"),

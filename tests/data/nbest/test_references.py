@@ -163,7 +163,9 @@ def test_a_folder_of_references(tmp_path, files, why):
 def test_a_folder_with_another_reference_is_refused(tmp_path):
     for name in ("u1", "u3"):
         (tmp_path / f"{name}.txt").write_text("x\n")
-    with pytest.raises(InputError, match="'u3' has a reference but no list; --partial_references"):
+    with pytest.raises(
+        InputError, match="'u3' has a reference but no list; partial_references=True"
+    ):
         read_references(tmp_path, ["u1"])
 
 

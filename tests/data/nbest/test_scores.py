@@ -72,7 +72,7 @@ def test_numbers_whose_squares_are_infinite_are_refused(write, text, place, numb
         read_nbest(write(text.replace("X", number)))
 
 
-COSTS = "like costs; if they are, use --scores=cost"
+COSTS = "like costs; if they are, use scores='cost'"
 SHARES = "between 0 and 1, like probabilities"
 POSITIVE = "all positive"
 
@@ -189,7 +189,7 @@ def test_a_note_says_that_confidences_contradict_the_order(shares, name, score, 
 
 
 TOKENISED = "look tokenised, first"
-BLANKS = "have no blanks, so each counts as one word; --bleu_tokenize=zh"
+BLANKS = "have no blanks, so each counts as one word; bleu_tokenize='zh'"
 
 
 @pytest.mark.parametrize(
@@ -215,4 +215,4 @@ def test_a_note_for_bleu_names_the_tokenizer_that_fits(texts, reference, tokeniz
     one = nbest("u", *((text, None) for text in texts), reference=reference)
     found = list(bleu_notes(NBestFile([one], "moses"), tokenize))
     assert len(found) == (note is not None)
-    assert all(one.startswith(note) and "--bleu_tokenize=" in one for one in found)
+    assert all(one.startswith(note) and "bleu_tokenize=" in one for one in found)

@@ -234,6 +234,8 @@ def test_several_files_are_one_set_of_lists(tmp_path, name):
         (['{"id": "u", "text": "a"}\n{"id": "u", "text": "b"}'] * 2, "1:1: list 'u': duplicate id"),
         (["id,text\nu,a\nu,b\n", "id,text\nu,c\n"], "1:2: list 'u': duplicate id"),
         (["S-0\tx\nH-0\t-1\ta\nP-0\t-1\n", "S-0\tx\nH-0\t-1\tb\nP-0\t-1\n"], "1:1: list '0': dup"),
+        (["u-1 the cat\nu-2 the hat\n", "u-3 the kat\n"], "1:1: duplicate id 'u': the rows of one"),
+        (["u-1 the cat\nu-2 the hat\n", "v-1 a\n\nu-1 the kat\n"], "1:3: duplicate id 'u': the"),
         (['{"alternatives": [{"transcript": "a"}]}', "[3]"], "1:1: expected a record as an object"),
     ],
 )  # fmt: skip

@@ -146,7 +146,7 @@ def test_a_note_names_the_first_file_and_counts_the_others(tmp_path, verbatim):
     assert note.startswith(f"whole lines were read, but those of {paths[1]} and 1 more look like ")
     assert note.endswith("first 'spk0-utt0000 the cat sat on mat 0'; give the sentences alone")
     (note,) = notes(paths[2], has_columns=True)
-    assert note.endswith("look like JSON, first '{\"text\": \"the\"}'; --column chooses the column "
+    assert note.endswith("look like JSON, first '{\"text\": \"the\"}'; column chooses the column "
                          "of the sentences")  # fmt: skip
 
 

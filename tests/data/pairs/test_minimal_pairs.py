@@ -36,6 +36,10 @@ def write(tmp_path):
          "a header with the columns in another order, and an empty cell"),
         ('UID,sentence_good,sentence_bad\na,"The ""cats""  sleep, {now}.",The cats sleeps.\n',
          {"UID": "a"}, [2], "csv"),
+        (f"Sentence_Good\tSENTENCE_BAD \tUID\n{GOOD}\t{BAD}\ta\n", {"UID": "a"}, [2],
+         "names in upper and lower case"),
+        (JSON.replace("sentence_good", "Sentence_Good"), {"UID": "a", "n": [1]}, [1],
+         "a key in upper and lower case"),
         (gzip.compress(f"{JSON}\n".encode(), mtime=0), {"UID": "a", "n": [1]}, [1], "gzip"),
         (lzma.compress(f"{GOOD}\t{BAD}\n".encode()), {}, [1], "xz"),
     ],
@@ -47,8 +51,14 @@ def test_layouts(write, data, fields, lines, why):
 
 
 def test_a_first_row_with_one_name_of_the_header_is_a_pair(write):
-    (pair,) = read_minimal_pairs(write("sentence_good\tbad\n"))
-    assert (pair.good, pair.bad) == ("sentence_good", "bad")
+    (pair,) = read_minimal_pairs(write(f"sentence_good\t{BAD}\n"))
+    assert (pair.good, pair.bad) == ("sentence_good", BAD)
+
+
+LAYOUTS = (
+    "JSON objects, a header with sentence_good and sentence_bad, between commas or tabs, or "
+    "2 columns separated by tabs"
+)
 
 
 @pytest.mark.parametrize(
@@ -59,8 +69,13 @@ def test_a_first_row_with_one_name_of_the_header_is_a_pair(write):
         ("sentence_good\tsentence_bad\n", ": the file has no pairs"),
         ("good,bad\na,b\n", ":1: expected the columns sentence_good and sentence_bad, got"),
         ("good,bad,condition\na,b,c\n",
-         ":1: expected a JSON object or 2 columns separated by tabs, got 1: 'good,bad,condition'"
-         "; a header has sentence_good and sentence_bad"),
+         f":1: expected {LAYOUTS}, got 1: 'good,bad,condition'"),
+        ("Good_Sentence,bad-sentence\na,b\n", ":1: expected the columns sentence_good and"),
+        ("sentence_good\tbad\na\tb\n", ":1: expected the columns sentence_good and"),
+        ("Sentence_Good,SENTENCE_BAD,sentence_good\na,b,c\n",
+         ":1: two columns are named 'sentence_good'"),
+        ('{"sentence_good": "a", "Sentence_Good": "b"}\n',
+         ":1: two columns are named 'sentence_good'"),
         ("id,grammatical,ungrammatical\n1,a,b\n", ":1: expected the columns sentence_good and"),
         (f"{JSON}\n{JSON[:-1]}\n", ":2: malformed JSON: Expecting ',' delimiter, column "),
         (f"{JSON}\n{GOOD}\t{BAD}\n", ":2: malformed JSON: Expecting value, column 1"),
@@ -72,8 +87,8 @@ def test_a_first_row_with_one_name_of_the_header_is_a_pair(write):
          ':1: expected "sentence_bad" as a string, got 3'),
         ('{"sentence_good": "a", "sentence_bad": "\\ud800"}\n',
          ":1: \"sentence_bad\" holds half a surrogate pair: '\\ud800'"),
-        (f"{GOOD}\n", ":1: expected a JSON object or 2 columns separated by tabs, got 1: 'The "),
-        ("[\n", ":1: expected a JSON object or 2 columns separated by tabs, got 1: '['"),
+        (f"{GOOD}\n", f":1: expected {LAYOUTS}, got 1: 'The "),
+        ("[\n", f":1: expected {LAYOUTS}, got 1: '['"),
         ("good\tbad\na\tb\n", ":1: expected the columns sentence_good and sentence_bad, got"),
         ("a\tb\nc\n", ":2: expected 2 columns separated by tabs, got 1: 'c'"),
         ("a\tb\n\nc\td\te\n", ":3: expected 2 columns separated by tabs, got 3: "),

@@ -47,7 +47,7 @@ def test_output_is_not_written_plain_under_the_name_of_an_archive(tmp_path, suff
 def test_an_existing_file_is_replaced_only_with_overwrite(tmp_path):
     path = tmp_path / "out.txt"
     path.write_text("old")
-    with pytest.raises(InputError, match="exists; pass --overwrite"), open_output(path):
+    with pytest.raises(InputError, match="exists; pass overwrite=True"), open_output(path):
         pass
     with open_output(path, overwrite=True) as stream:
         stream.write("new")
@@ -154,7 +154,7 @@ def test_an_archive_that_unpacks_to_much_is_refused(tmp_path, pack, text, monkey
     path, sizes = tmp_path / "a", []
     part = text * (MAX_UNPACKED // 8 // len(text))
     path.write_bytes(pack(part) * 16)  # Packing them as one takes seconds.
-    rule = "a: unpacks to more than 50 times its size; unpack it, or raise --max_unpack_ratio$"
+    rule = "a: unpacks to more than 50 times its size; unpack it, or raise max_unpack_ratio$"
     with pytest.raises(InputError, match=rule), open_input(path) as stream:
         sizes.extend(map(len, iter(lambda: stream.read(1 << 16), b"")))
     size = sum(sizes)

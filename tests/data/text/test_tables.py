@@ -5,7 +5,7 @@ import io
 import numpy as np
 import pytest
 
-from tta.data.text.tables import row_writer, table_rows
+from tta.data.text.tables import column_cells, row_writer, table_rows
 from tta.errors import InputError
 
 ROW = {"text": 'a "b",\tc', "score": float(np.float32(0.1)), "words": [1.5, "é"], "none": None}
@@ -42,3 +42,16 @@ def test_values_of_json_are_cells():
     ]
     with pytest.raises(InputError, match="file:3: the key 'n' is missing"):
         list(table_rows(lines, "file"))
+
+
+@pytest.mark.parametrize("lines", [[], ["", " \t"]])
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv.gz", "a.txt", "-"])
+def test_an_empty_table_has_no_column_of_a_name(name, lines):
+    with pytest.raises(InputError, match=f"^{name}: no column is named 'text': the file is empty"):
+        list(column_cells(lines, name, "text"))
+    assert list(column_cells(lines, name, "2")) == []
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.ndjson.gz", "a.json"])
+def test_an_empty_file_of_json_lines_has_no_rows(name):
+    assert list(column_cells([], name, "text")) == []

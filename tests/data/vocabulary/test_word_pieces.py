@@ -91,7 +91,7 @@ def test_a_vocabulary_of_many_bytes_is_refused_before_it_is_read_whole(tmp_path,
 def test_save_refuses_to_overwrite(tmp_path):
     vocabulary = Vocabulary(TTA_SPECIALS)
     path = write(tmp_path, "mine")
-    with pytest.raises(InputError, match="exists; pass --overwrite"):
+    with pytest.raises(InputError, match="exists; pass overwrite=True"):
         vocabulary.save(path)
     assert path.read_text() == "mine"
     vocabulary.save(path, overwrite=True)

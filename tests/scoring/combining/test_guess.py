@@ -9,7 +9,7 @@ import pytest
 from tests.scoring.combining.random_lists import WER, make
 from tta.data.nbest.lists import Hypothesis, NBestList
 from tta.scoring.combining.decision import decide, select
-from tta.scoring.combining.guess import guess, spread
+from tta.scoring.combining.guess import extreme, guess, spread
 from tta.scoring.combining.part import Part
 from tta.scoring.combining.scored_lists import RANK, ScoredLists
 from tta.scoring.combining.weights import FIRST_PASS, FixedWeights, RerankWeights
@@ -320,3 +320,31 @@ def test_an_extreme_score_of_the_only_list_does_not_count():
     without = scored({"a": (-1.0, -5.0), "b": (-2.0, -3.0), "c": (-1.5, -4.0)})
     one, other = (guess(lists, FixedWeights()).lm_weight for lists in (arrays, without))
     assert one == pytest.approx(other, rel=0.2)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_spread_and_extreme_scores_are_those_of_numpy(seed):
+    rng = np.random.default_rng(seed)
+    lists = make(seed, count=41).lists
+    scores = lists.first_pass.round(seed)
+    scores[rng.random(scores.shape) < 0.05] = -1e9
+    scores[::7] = 3.0
+    several = lists.present.sum(axis=1, keepdims=True) > 1
+    masked = np.where(lists.present & several, scores, np.nan)
+    distances = np.abs(masked - np.nanmedian(np.where(several, masked, 0.0), axis=1, keepdims=True))
+    limit = 100 * np.quantile(distances[distances > 0], 0.5, method="lower")
+    np.testing.assert_array_equal(extreme(lists, scores), distances > limit)
+    assert extreme(lists, scores).any()
+    kept = np.ma.array(scores, mask=~lists.present | (distances > limit))
+    deviations = kept.std(axis=1).filled(0.0)
+    assert spread(lists, scores) == deviations[deviations > 0].mean()
+
+
+def test_the_median_of_an_even_number_of_scores_is_between_the_middle_two():
+    lists = make(1, count=41).lists
+    present = np.arange(lists.present.shape[1]) < 2
+    lists = dataclasses.replace(lists, present=np.tile(present, (41, 1)))
+    scores = np.where(np.arange(lists.present.shape[1]) == 1, -2.0, 0.0) * np.ones([41, 1])
+    scores[0, 1] = -300.0  # 150 from the median of its list; the others are 1 from theirs
+    np.testing.assert_array_equal(extreme(lists, scores)[0], lists.present[0])
+    assert not extreme(lists, scores)[1:].any()

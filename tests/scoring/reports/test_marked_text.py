@@ -91,7 +91,9 @@ def test_tokens_that_do_not_spell_the_text_are_shown_apart(tokens):
     [
         ("The cat, sat.", "the cat sat", "The cat, sat.", "case and punctuation are no errors"),
         ("the cat sat", "The Cat — sat!", "the cat sat", "nor in the reference"),
-        ("the kat", "The Cat!", "the ~kat(cat)~", "what was expected is shown normalized"),
+        ("the kat", "The Cat!", "the ~kat(Cat!)~", "what was expected is shown as it was read"),
+        ("the", "The - Well-known CAT", "the -Well-known- -CAT-", "what is missing, too"),
+        ("the well", "The Well-known", "the well -known-", "but half a word as it is compared"),
         ("a well-known cat", "a well known cat", "a well-known cat", "one word as two"),
         ("a well-known cat", "a well cat", "a +well-known+ cat", "half of it inserted"),
         ("a well-known cat", "a wall known cat", "a ~well-known(wall)~ cat", "half substituted"),

@@ -189,7 +189,7 @@ def test_words_and_their_punctuation_share_the_tokens():
 def test_the_note_on_punctuation_that_carries_more_than_the_word(text, words):
     lm = ByCharacter()
     notes = punctuation_notes(lm, [text], lm.score_tokens([text]))
-    shown = [f"than the rest: {len(words)}, first {words[0]!r}; --split" for _ in words[:1]]
+    shown = [f"than the rest: {len(words)}, first {words[0]!r}; split" for _ in words[:1]]
     assert [one in note for one, note in zip(shown, notes, strict=True)] == [True] * len(shown)
 
 

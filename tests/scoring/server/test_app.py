@@ -9,6 +9,7 @@ import socket
 
 import pytest
 
+import tta
 from tests.commands import run_command
 from tests.fake_model import FakeModel
 from tests.scoring.server.serving import serving
@@ -57,9 +58,20 @@ def test_a_list_is_reranked(port):
         },
     ]  # fmt: skip
     assert answer["weights"] == WEIGHTS | {
-        "bonus_is_guessed": False, "first_level": None, "tuned_on": None
+        "bonus_is_guessed": False, "first_level": None, "tuned_on": None,
+        "reduction": "sum", "shares": [1.0],
     }  # fmt: skip
     assert answer["signature"] == "fake|version:0"
+
+
+def test_weights_of_python_are_those_of_a_request(port):
+    weights = tta.RerankWeights(0.3, -0.5, "mean", scale=2.0, features={"distance": 0.1})
+    status, _, body = ask(port, LIST | {"weights": weights.to_dict()})
+    assert status == 200, body
+    answer, expected = json.loads(body), tta.rerank(*LIST.values(), FakeModel(), weights=weights)
+    assert tta.RerankWeights.from_dict(answer["weights"]) == weights
+    assert [row["score"] for row in answer["hypotheses"]] == pytest.approx(expected.scores)
+    assert [row["text"] for row in answer["hypotheses"]] == expected.texts
 
 
 def test_the_page_loads_nothing_from_elsewhere(port):
@@ -77,9 +89,19 @@ def test_the_page_loads_nothing_from_elsewhere(port):
 ONE = {"hypotheses": ["a"]}
 WRONG = [
     (b"{", "the body, character 1: JSON decode error"),
-    (b"\xff{}", "error parsing the body"),
-    (b"[" * 100_000, "error parsing the body"),
-    ([], "Input should be a valid dictionary"),
+    (b"", "the body is empty"),
+    (b"\xff{}", "the body, byte 1: expected UTF-8, got byte 0xff"),
+    (b'{"hypotheses": ["\xe9"]}', "the body, byte 18: expected UTF-8, got byte 0xe9"),
+    (b"null", "expected an object with hypotheses, scores, features, lists"),
+    (b'{"hypotheses": ["\xc3("]}', "the body, byte 18: expected UTF-8, got byte 0xc3"),
+    (b"[" * 100_000, "the body: expected JSON, got too many brackets in brackets"),
+    ([], "expected an object with hypotheses, scores, features, lists, weights, "),
+    (
+        {"lists": [["a"]]},
+        "lists.0: expected an object with hypotheses, scores, features, got ['a']",
+    ),
+    ({"lists": ["a"]}, "lists.0: expected an object with hypotheses, scores, features, got 'a'"),
+    (ONE | {"weights": 3}, "weights: expected an object with lm_weight, length_bonus, "),
     ({"text": "a"}, "text: Extra inputs are not permitted"),
     ({"scores": None}, "hypotheses: Field required, or lists"),
     ({"query": "a", "documents": ["b"]}, "ranks no documents by a query"),
@@ -95,10 +117,18 @@ WRONG = [
     (ONE | {"scores": [math.nan]}, "scores.0: Input should be a finite number"),
     (ONE | {"scores": [1e155]}, "a number of at most 1e+100 in size"),
     ({"hypotheses": ["\ud800"]}, "lists[0][0] is not valid Unicode"),
-    (b'{"hypotheses": ' + b"9" * 5_000 + b"}", "error parsing the body"),
+    (b'{"hypotheses": ' + b"9" * 5_000 + b"}", "the body: a number has thousands of digits"),
     (ONE | {"weights": WEIGHTS | {"length_bonus": math.nan}}, "should be a finite number"),
     (ONE | {"weights": {"scale": 1}}, "weights.lm_weight: Field required"),
     (ONE | {"weights": WEIGHTS | {"lm_weight": 2}}, "lm_weight must be between 0 and 1"),
+    (ONE | {"weights": WEIGHTS | {"reduction": "max"}}, "reduction must be sum or mean, not 'max'"),
+    (ONE | {"weights": WEIGHTS | {"shares": [0.5, 0.5]}}, "have 2 shares, one per model, not 1"),
+    (
+        ONE | {"weights": WEIGHTS | {"shares": [0.5]}},
+        "shares must not be negative and must sum to 1",
+    ),
+    (ONE | {"weights": WEIGHTS | {"decision": "mbr"}}, "decision must be max with this scale"),
+    (ONE | {"metric": "bleu"}, "metric: Input should be 'wer' or 'cer'"),
     (ONE | {"weights": WEIGHTS | {"scale": -1}}, "scale must be at least 0, not -1.0"),
     (ONE | {"weights": WEIGHTS | {"features": {"am": 1}}}, "not every hypothesis has"),
 ]

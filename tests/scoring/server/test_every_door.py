@@ -8,6 +8,7 @@ import pytest
 import tta
 from tests.fake_model import FakeModel
 from tests.scoring.reranking.test_in_memory import make_lists, write
+from tta.doors import Door, through
 from tta.errors import InputError
 from tta.scoring.reranking.config import RerankConfig
 from tta.scoring.reranking.rerank import rerank_files
@@ -45,6 +46,12 @@ CASES = {  # what differs: lists, scores, model, arguments of all doors
     "a weight of phrases": (
         MIXED, SCORES, FakeModel("known"), {"phrases": ["kat"], "phrases_weight": 1.5}
     ),
+    "the model alone": (MIXED, None, FakeModel("known"), {"rank_scores": False}),
+    "errors in characters": (MIXED, SCORES, FakeModel("known"), {"metric": "cer"}),
+    "the mean of token scores": (
+        MIXED, SCORES, FakeModel("known"),
+        {"weights": tta.RerankWeights(0.3, reduction="mean", scale=2.0)},
+    ),
     "levels": (MIXED, SCORES, LEVELS, {}),
     "mixed precision": (LONG, LONG_SCORES, IN_MIXED_PRECISION, {}),
     "phrases in mixed precision": (LONG, LONG_SCORES, IN_MIXED_PRECISION, {"phrases": ["kat"]}),
@@ -70,6 +77,7 @@ def by_command(tmp_path, lists, scores, model, weights=None, phrases=None, **val
         (tmp_path / "phrases.txt").write_text("\n".join(phrases))
     if weights is not None:
         values |= {"length_bonus": weights.length_bonus, "lm_weight": [weights.lm_weight]}
+        values["reduction"] = weights.reduction
         values["features"] = [f"{name}={value}" for name, value in weights.features.items()]
         values |= {"decision": "max"} if weights.decision == "max" else {"scale": weights.scale}
     config = RerankConfig(
@@ -78,7 +86,8 @@ def by_command(tmp_path, lists, scores, model, weights=None, phrases=None, **val
         confidence=str(tmp_path / "words.jsonl"),
         **values,
     )
-    report = rerank_files(config, [model])
+    with through(Door.COMMAND):
+        report = rerank_files(config, [model])
     scored = [json.loads(line) for line in (tmp_path / "scores.jsonl").read_text().splitlines()]
     words = [json.loads(line) for line in (tmp_path / "words.jsonl").read_text().splitlines()]
     prefix = f"{tmp_path / 'lists.jsonl'}: "
@@ -151,10 +160,16 @@ def test_in_mixed_precision_texts_are_scored_in_float32(monkeypatch):
     assert [lm.name for lm in levels.lists.models] == ["int8", "float32"]
 
 
-ADVICE = {  # what the command says of scores, and what Python and HTTP say
-    "use --scores=cost": "pass their negatives",
-    "use --scores=probability": "pass their logarithms",
-}
+NAMES = [  # what the command, Python and HTTP call the same
+    ("use --scores=cost", "pass their negatives", "pass their negatives"),
+    (
+        "as there is no --dev_nbest_file",
+        "because weights is missing",
+        'because "weights" is missing',
+    ),
+    ("--norank_scores", "rank_scores=False", '"rank_scores": false'),
+    ("--normalize=basic", "normalize='basic' of the metric", "the spelling of the lists"),
+]
 
 
 def check_terms(orders, terms, expected):
@@ -180,12 +195,15 @@ def test_every_door_gives_the_same_answer(tmp_path, monkeypatch, name):
     lists, scores, model, arguments = CASES[name]
     monkeypatch.setattr(tta, "load", lambda lm=None, **options: lm)
     command = by_command(tmp_path, lists, scores, model, **arguments)
-    for flag, advice in ADVICE.items():
-        command["notes"] = [note.replace(flag, advice) for note in command["notes"]]
     python = by_python(lists, scores, model, **arguments)
     http = by_http(lists, scores, model, **arguments)
     assert len(command["notes"]) > 1
-    assert python["notes"] == http["notes"] == command["notes"]
+    expected = {"Python": command["notes"], "HTTP": command["notes"]}
+    for flag, *names in NAMES:
+        for at_door, other in zip(expected, names, strict=True):
+            expected[at_door] = [note.replace(flag, other) for note in expected[at_door]]
+    assert expected == {"Python": python["notes"], "HTTP": http["notes"]}
+    assert "--" not in "".join(python["notes"] + http["notes"])
     for door in python, http:
         for order, expected in zip(door["orders"], command["orders"], strict=True):
             # The scores file has the words that were scored; the others the texts as they came.

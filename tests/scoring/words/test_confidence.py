@@ -148,6 +148,26 @@ def test_normalized_words_keep_their_spelling():
     assert sure.words[0][3].probability == 1.0  # a dash is not compared
 
 
+@pytest.mark.parametrize(
+    ("texts", "normalize", "rivals"),
+    [
+        (["the cat sat", "The KAT sat", "the kat sat"], "lower", [None, "KAT", None]),
+        (
+            ["the cat sat", "the the sat", "The KAT sat", "the kat sat"],
+            "lower",
+            [None, "KAT", None],
+        ),
+        (["a well-known cat", "a Bell-grown, Cat"], "basic", [None, "Bell-grown,", None]),
+        (["a well-known cat", "a WELL, KAT"], "basic", [None, "WELL,", "KAT"]),
+        (["it was twenty", "It was Thirty One"], "whisper", [None, None, "Thirty"]),
+        (["a b", "A"], "lower", [None, ""]),
+    ],
+)
+def test_a_rival_is_spelled_as_it_was_read(texts, normalize, rivals):
+    scores = [0.0, -1.2, -1.3, -1.4][: len(texts)]
+    assert evidence([texts], [scores], normalize=normalize).rivals == rivals
+
+
 def test_out_of_the_way_lists_have_confidences():
     lists = [["one text only"], [], ["", "a"], ["☃☃ snow", "snow"], ["我喜欢你", "我喜歡你"]]
     scores = [[-1.0], [], [-1.0, -9.0], [-1.0, -2.0], [-1.0, -2.0]]
@@ -165,6 +185,23 @@ def test_segmented_text_keeps_its_words_unless_characters_count():
     texts, scores = [["我 喜欢 你", "我 喜歡 你"]], [[-1.0, -2.0]]
     assert evidence(texts, scores).words == [["我", "喜欢", "你"]]
     assert evidence(texts, scores, "cer").words == [list("我喜欢你")]
+
+
+@pytest.mark.parametrize(
+    ("metric", "texts", "name"),
+    [
+        ("wer", ["a b", "a c"], "WER"),
+        ("wer", ["我喜欢你", "我喜歡你"], "CER"),
+        ("cer", ["我喜欢你", "我喜歡你"], "CER"),
+        ("cer", ["a b", "a c"], "share of wrong or missing words"),
+        ("ter", ["a b", "a c"], "share of wrong or missing words"),
+        ("bleu", ["a b", "a c"], "share of wrong or missing words"),
+        ("chrf", ["我喜欢你", "我喜歡你"], "share of wrong or missing characters"),
+    ],
+)
+def test_the_expected_rate_has_the_name_of_what_it_counts(metric, texts, name):
+    sure = confidences_of(evidence([texts], [[-1.0, -2.0]], metric))
+    assert sure.describe().startswith(f"expected {name} of the picks, without references: ")
 
 
 def test_the_decision_max_has_rivals_too():

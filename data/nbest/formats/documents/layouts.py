@@ -20,6 +20,7 @@ from tta.data.nbest.fields import (
     values_at,
 )
 from tta.data.text.json_text import expect
+from tta.doors import option_named
 from tta.errors import InputError, shown
 
 Row = dict[str, Any]
@@ -351,7 +352,9 @@ def text_key(row: Row, kind: RowKind) -> str:
         for name, parts in row.items():
             parts = parts if isinstance(parts, list) else []
             if any(isinstance(part, dict) and "text" in part for part in parts):
-                rule += f"; --text_field={name}[].text joins those of its {name}"
+                rule += (
+                    f"; {option_named('text_field', f'{name}[].text')} joins those of its {name}"
+                )
         raise InputError(rule)
     if key != "text" and isinstance(row.get("text"), str) and row["text"] != row[key]:
         rule = f'"text" may be the hypothesis, or the reference of "{key}": keep one of them'

@@ -175,7 +175,7 @@ def test_the_begin_token_is_what_the_model_reads_first(write, named):
     expected = float(chances[0, ids[1]] + chances[1, ids[2]])
     assert lm.score(["the cat"])[0] == pytest.approx(expected, abs=1e-4)
     assert f"|begin:{begin}|".replace("<|endoftext|>", "<\\x7cendoftext\\x7c>") in lm.signature
-    assert lm.notes[0].endswith(f": a text begins with {begin} (--begin_token)")
+    assert lm.notes[0].endswith(f": a text begins with {begin} (begin_token)")
 
 
 def test_the_command_says_what_begins_a_text(write):

@@ -104,7 +104,7 @@ def test_a_begin_token_and_long_texts_in_several_trees(load):
     plain, _ = computed(lm, [*long, *TEXTS])
     for one, other in zip(together, plain, strict=True):
         np.testing.assert_allclose(one.log_probabilities, other.log_probabilities, atol=1e-4)
-    assert lm.notes == ("llama: a text begins with a (--begin_token)",)
+    assert lm.notes == ("llama: a text begins with a (begin_token)",)
     other = load("llama")
     assert not np.allclose(other.score(TEXTS[:1]), lm.score(TEXTS[:1]), atol=1e-2)
 
