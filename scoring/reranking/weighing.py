@@ -73,9 +73,8 @@ def weight_notes(
             "first-pass scores differ so much that lm_weight rounds to 1: divide them to use them"
         )
     if dev is None and free:
-        yield _note(
-            f"guessed, as there is no --dev_nbest_file: {', '.join(free)}", is_warning=False
-        )
+        why = "as there are no dev lists (--dev_nbest_file, tta.tune)"
+        yield _note(f"guessed, {why}: {', '.join(free)}", is_warning=False)
         if len(scored.models) > 1 and "lm_weight" in free:
             yield _note("the models have equal weights", is_warning=False)
     elif dev is not None and free:

@@ -38,7 +38,7 @@ LISTS = {
         "ref": "a dog ran home",
     },
 }
-GUESSED = "note: guessed, as there is no --dev_nbest_file: "
+GUESSED = "note: guessed, as there are no dev lists (--dev_nbest_file, tta.tune): "
 
 
 # Enough lists to tell a gain from chance.
