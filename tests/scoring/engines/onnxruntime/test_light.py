@@ -515,7 +515,7 @@ def test_texts_are_calibrated_with_begin_and_end_token(tmp_path):
 @pytest.mark.parametrize(
     ("change", "rule"),
     [
-        (lambda folder: (folder / VOCABULARY).unlink(), "^model: the model has no vocab.txt"),
+        (lambda folder: (folder / VOCABULARY).unlink(), "/model: the model has no vocab.txt"),
         (lambda folder: None, "no text to calibrate"),
     ],
 )
