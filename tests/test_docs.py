@@ -50,6 +50,14 @@ def test_pages_that_texts_and_code_name_exist():
     assert [(file, page) for file, page in named if not (ROOT / page).exists()] == []
 
 
+def test_the_weight_of_mlm_scoring_is_the_one_that_ranks_the_same():
+    """It adds weight * LM to the first pass; (1 - v) first pass + v LM ranks the same."""
+    page = (ROOT / "docs/tutorials/coming_from.md").read_text(encoding="utf-8")
+    row = re.search(r"`mlm rescore --weight ([\d.]+)` \| `tta rerank --lm_weight=([\d.]+) ", page)
+    weight, lm_weight = map(float, row.groups())
+    assert lm_weight / (1 - lm_weight) == pytest.approx(weight, rel=0.01)
+
+
 def test_the_records_of_experiments_say_so_on_top():
     assert len(EXPERIMENTS) > 5
     for page in EXPERIMENTS:

@@ -265,7 +265,10 @@ def _detect(source: Source) -> Format:
     if matching:
         names = " or ".join(format.name for format in matching)
         raise InputError(f"could be {names}: name the format")
-    rule = f"no known format of N-best lists; it looks like {_appearance(source)}"
+    appearance = _appearance(source)
+    rule = f"no known format of N-best lists; it looks like {appearance}"
+    if appearance.endswith("semicolons"):
+        raise InputError(f"{rule}: save it with commas or tabs, and with decimal points")
     formats = [load_format(name) for name in FORMATS]
     folders = [format for format in formats if format.is_folder]
     for format in folders if source.folder else formats:

@@ -150,6 +150,8 @@ class Trainer:
                 f"{self.loop.num_train_steps}: it is not trained further",
                 file=sys.stderr,
             )
+        elif start and self.is_resumable and self.steps.is_chief:
+            print(f"resuming from the checkpoint of step {start:,}", file=sys.stderr)
         bar = tqdm(
             disable=not self.steps.is_chief,
             total=until,

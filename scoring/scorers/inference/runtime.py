@@ -55,7 +55,8 @@ class Runtime(Scorer):
     def text_tokenizer(self) -> AnyTokenizer:
         """The tokenizer. Raises InputError if the model has no vocabulary."""
         if self.engine.tokenizer is None:
-            raise InputError(f"the model has no {VOCABULARY}: it takes ids (lm.model), not text")
+            rule = f"the model has no {VOCABULARY}: it takes ids (lm.model), not text"
+            raise InputError(rule, self.name)
         return self.engine.tokenizer
 
     def run(

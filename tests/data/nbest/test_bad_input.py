@@ -38,8 +38,8 @@ BAD_FILES = [
     (None, '{"text": "a"}\n{"alternatives": [{"text": "b", "confidence": 1}]}\n', ":1: no array",
      "one best text among lists would be lost"),
     (None, "id;text;score\nu;a;-1,5\n",
-     ": no known format of N-best lists; it looks like a table of 3 columns, separated by semi",
-     "Excel"),
+     ": no known format of N-best lists; it looks like a table of 3 columns, separated by "
+     "semicolons: save it with commas or tabs, and with decimal points", "Excel"),
     ("dict", '{"a": {"hyp_1": "x"}}', ":1: list 'a': hyp_1: expected a hypothesis as an", "string"),
     ("dict", '{"a": {"hyp_1": {"score": 1}}}', ":1: list 'a': hyp_1: a hypothesis has no", "text"),
     ("dict", '{"a": {"hyp_1": {"text": 5}}}',

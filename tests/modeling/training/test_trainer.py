@@ -410,6 +410,17 @@ def test_fewer_steps_than_were_done_are_noted(shard, tmp_path, capfd):
     assert "this run has done 1,000,000 steps, more than --num_train" in capfd.readouterr().err
 
 
+@pytest.mark.parametrize(("step", "is_resumable"), [(0, True), (5, False), (5, True)])
+def test_a_run_that_goes_on_names_its_checkpoint(shard, tmp_path, capfd, step, is_resumable):
+    if step:
+        save_at(shard, tmp_path, step)
+    trainer = make_trainer(shard, tmp_path)
+    trainer.is_resumable = is_resumable
+    trainer.train(until=step + 1)
+    line = "resuming from the checkpoint of step 5\n"
+    assert (line in capfd.readouterr().err) == (step == 5 and is_resumable)
+
+
 def test_what_a_killed_run_leaves_among_the_checkpoints_is_no_hindrance(shard, tmp_path):
     save_at(shard, tmp_path, 5, 7)
     folder = tmp_path / "checkpoints"
