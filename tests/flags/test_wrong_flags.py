@@ -86,6 +86,7 @@ WRONG = {
         ("--features=am_score=x", "features: expected name=number, got 'am_score=x'"),
         ("--features=rank=nan", "features: expected name=number, got 'rank=nan"),
         ("--features==1", "features must be different names, not '=1'"),
+        ("--features=a=1,a=2", "features must be different names, not 'a=1,a=2'"),
         ("--model=none --model=small", "--model=none does not go with another --model"),
         ("--model=none --lm_weight=.5", "lm_weight needs a model, and there is none: got '0.5'"),
         ("--lm_wait=1", "lm_wait"),
