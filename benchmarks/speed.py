@@ -1,7 +1,7 @@
 """Speed of T-TA's scores, compared with other models and with the peak speed of the machine.
 
     python -m benchmarks.speed --quick
-    python -m benchmarks.speed --json=speed.json --figure=speed.png
+    python -m benchmarks.speed --json=speed.json
 
 Everything is timed in one process, interleaved round after round, so that other load on the machine
 affects all cases equally: trust the ratios, not the seconds. Models have the paper's size (3 layers
@@ -26,10 +26,9 @@ flags.DEFINE_bool(
 )
 flags.DEFINE_integer("rounds", 15, "Rounds of the fast cases; slow ones get fewer.", lower_bound=3)
 flags.DEFINE_string("json", None, "Output file of the numbers, JSON.")
-flags.DEFINE_string("figure", None, "Output file of the plot of time against length (.png, .svg).")
 
 LIST, WORDS = 50, 20  # the paper's 50-best lists (section 5.3) and words (section 5.2)
-LENGTHS = (5, 10, 20, 40, 60, 80, 100, 120)
+LONGEST = 120  # words, whose time is compared with that of WORDS
 QUICK_ROUNDS = 4
 # Its rows: (name, layers x width, case)
 SCORERS = (
@@ -56,7 +55,7 @@ def main(_):
         cases += speed_cases.light(LIST, WORDS)
     else:
         cases += speed_cases.engine(LIST, WORDS) + speed_cases.light(LIST, WORDS)
-        cases += speed_cases.growth(LIST, LENGTHS)
+        cases += speed_cases.growth(LIST, (WORDS, LONGEST))
         cases += speed_cases.peers(LIST, WORDS) + speed_cases.startup()
     times = interleave(cases, QUICK_ROUNDS if FLAGS.quick else FLAGS.rounds)
     results = ratios(times)
@@ -64,8 +63,6 @@ def main(_):
     if FLAGS.json:
         results["seconds"] = {name: one.median for name, one in times.items()}
         Path(FLAGS.json).write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
-    if FLAGS.figure and not FLAGS.quick:
-        draw_growth(times, FLAGS.figure)
 
 
 def ratios(times):
@@ -99,13 +96,13 @@ def ratios(times):
                     f"{size} {what} {other}", f"{size} {what} tta"
                 )
     results["learned_normalizer_speedup"] = faster("list rerank tta", "list learned tta")
-    for peer in ("bert_base", "minicons", "gpt2_small", "kenlm"):
+    for peer in ("bert_base", "gpt2_small", "kenlm"):
         results[f"{peer}_ratio"] = faster(f"list rerank {peer}", "list rerank tta")
         for p in PRECISIONS:
             key = f"{peer}_ratio_{p}"
             results[key] = faster(f"list rerank {peer} {p}", f"list rerank tta {p}")
-    grown = faster(f"growth tta {LENGTHS[-1]}", f"growth tta {WORDS}")
-    results["growth_over_tokens"] = grown and grown / ((LENGTHS[-1] + 2) / (WORDS + 2))
+    grown = faster(f"growth tta {LONGEST}", f"growth tta {WORDS}")
+    results["growth_over_tokens"] = grown and grown / ((LONGEST + 2) / (WORDS + 2))
     return results
 
 
@@ -124,21 +121,6 @@ def format_scorers(times):
             cells += [f"{x:,.0f}" if x >= 10 else f"{x:.2g}" for x in measured] or ["-", "-"]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
-
-
-def draw_growth(times, path):
-    """Plots the time of a list against the words per sentence, with logarithmic axes."""
-    from matplotlib.figure import Figure
-
-    from benchmarks.timing import draw_by_words
-
-    figure = Figure(figsize=(6, 4), layout="constrained")
-    curves = {
-        model: {n: 1e3 * times[f"growth {model} {n}"].median for n in LENGTHS}
-        for model in ("tta", "bilm", "unilm")
-    }
-    draw_by_words(figure.subplots(), curves, f"ms for {LIST} sentences")
-    figure.savefig(path, dpi=150)
 
 
 if __name__ == "__main__":

@@ -130,22 +130,13 @@ def light(list_size, words):
 
 
 def growth(list_size, lengths):
-    """Scores of lists of sentences of increasing length. Names: `growth unilm 120`."""
-    cases = []
-    for model_type in MODELS:
-        lm = text_model(model_type, "float32")
-        for words in lengths:
-            texts = sentences(list_size, words)
-            slow = model_type == "bilm"
-            cases.append(
-                Case(
-                    f"growth {model_type} {words}",
-                    lambda lm=lm, texts=texts: lm.score(texts),
-                    rounds=1 if slow else None,
-                    warm_up=(lambda lm=lm, texts=texts: lm.score(texts[:1])) if slow else None,
-                )
-            )
-    return cases
+    """A T-TA's scores of lists of sentences of these lengths. Names: `growth tta 120`."""
+    lm = text_model("tta", "float32")
+    lists = {words: sentences(list_size, words) for words in lengths}
+    return [
+        Case(f"growth tta {words}", lambda texts=texts: lm.score(texts))
+        for words, texts in lists.items()
+    ]
 
 
 def startup():
@@ -178,11 +169,6 @@ def peers(list_size, words):
         torch.set_num_threads(len(os.sched_getaffinity(0)))
         for precision in PRECISIONS:
             cases += [make(list_size, words, precision) for make in (_bert_base, _gpt2_small)]
-        from transformers import BertTokenizer
-
-        # (minicons 0.3.39 calls this method, which transformers 5 no longer has.)
-        if importlib.util.find_spec("minicons") and hasattr(BertTokenizer, "batch_encode_plus"):
-            cases.append(_minicons(list_size, words))
     if importlib.util.find_spec("kenlm"):
         cases.append(_kenlm(list_size, words))
     return cases
@@ -221,28 +207,6 @@ def _bert_base(list_size, words, precision):
         lambda: score(ids),
         rounds=2,
         warm_up=lambda: score(ids[:1]),
-    )
-
-
-def _minicons(list_size, words):
-    """The same with minicons, which does the masking; each word is one piece."""
-    from minicons.scorer import MaskedLMScorer
-    from transformers import BertConfig, BertForMaskedLM, BertTokenizer
-
-    with tempfile.TemporaryDirectory() as folder:
-        pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-        pieces += [f"w{i}" for i in range(len(pieces), VOCAB_SIZE)]
-        path = Path(folder) / "vocab.txt"
-        path.write_text("\n".join(pieces) + "\n", encoding="utf-8")
-        BertTokenizer(str(path)).save_pretrained(folder)
-        BertForMaskedLM(BertConfig(vocab_size=VOCAB_SIZE)).save_pretrained(folder)
-        scorer = MaskedLMScorer(folder, "cpu")
-    texts = sentences(list_size, words)
-    return Case(
-        "list rerank minicons",
-        lambda: [scorer.sequence_score([text]) for text in texts],
-        rounds=1,
-        warm_up=lambda: scorer.sequence_score(texts[:1]),
     )
 
 

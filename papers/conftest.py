@@ -2,4 +2,4 @@
 
 from tests.conftest import *  # noqa: F403
 from tests.data.conftest import write  # noqa: F401
-from tests.flags.conftest import loaded, model, no_model  # noqa: F401
+from tests.flags.conftest import model, no_model  # noqa: F401

@@ -13,6 +13,7 @@ import pytest
 import tta
 from benchmarks import evaluation_data
 from benchmarks.report_picture import launch
+from tests.fake_model import FakeModel
 from tta.scoring.scorers.options import ScoreOptions
 
 # Tests compile many small functions, so LLVM's optimizations take longer than they save.
@@ -79,6 +80,19 @@ def tta_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"needs the evaluation data: no folder {folder} (set TTA_DATA)")
     return folder
+
+
+@pytest.fixture
+def loaded(monkeypatch):
+    """The models that `tta.load` gave, in order; from now on it gives fake models."""
+    models = []
+
+    def load(name=None, **options):
+        models.append(FakeModel(name, **options))
+        return models[-1]
+
+    monkeypatch.setattr(tta, "load", load)
+    return models
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from tests.commands import ROOT, python
+from tests.reranking import rerank
 from tta.data.nbest.files import read_nbest
 
 # Kaldi's programs, which write what they would write for one utterance with two paths.
@@ -53,6 +54,14 @@ def test_the_notebook_runs_from_top_to_bottom_and_is_kept_without_outputs():
     *_, best, _, _ = done.stdout.splitlines()
     assert best.endswith("  the children are playing football in the park")
     assert re.search(r"^[1-9]\d* of 20 picks changed$", done.stdout, re.MULTILINE)
+
+
+@pytest.mark.slow
+def test_guessed_weights_do_not_make_the_lists_worse():
+    # Their first-pass scores have a constant of up to -54,000 in each list.
+    report = rerank(ROOT / "examples/asr.test.json")
+    assert report.test.row("reranked").gain >= 0
+    assert "is worse" not in str(report)
 
 
 @pytest.mark.parametrize("arguments", [[], ["--help"], ["lat.gz", "words.txt"]])

@@ -13,7 +13,7 @@ from tta.data.nbest import files as nbest
 from tta.data.nbest import formats, sources
 from tta.errors import InputError
 
-INPUTS = 50
+INPUTS = 30
 
 
 ALL = READERS | MODEL_READERS | TENSORFLOW_READERS

@@ -55,12 +55,6 @@ def test_the_arguments_go_to_the_command_and_its_status_comes_back():
     assert python(LIGHT, "--version").stdout == f"tta-lm {tta.__version__}\n"
 
 
-def test_python_m_tta_is_the_same():
-    code = "import runpy; runpy.run_module('tta', run_name='__main__', alter_sys=True)"
-    shown = python(code, "sts", "--version")
-    assert (shown.returncode, shown.stdout) == (0, f"tta-lm {tta.__version__}\n")
-
-
 COMPLETE = """
 source "$1"
 COMP_WORDS=(tta {words})

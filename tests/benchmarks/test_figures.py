@@ -175,10 +175,6 @@ def test_rows_that_say_little_have_the_figures_of_the_record():
     assert not differ
 
 
-def numbers(cells):
-    return [float(cell.replace(",", "")) for cell in cells]
-
-
 def test_the_reconstructions_are_those_of_the_models_page():
     heading = "| 1,649 sentences | accuracy % |"
     shown = rows((ROOT / "docs/autoencoder.md").read_text(encoding="utf-8"), heading)

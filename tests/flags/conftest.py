@@ -18,11 +18,3 @@ def model(monkeypatch):
 def no_model(monkeypatch):
     """A test that loads a model fails."""
     monkeypatch.setattr(tta, "load", lambda *_, **__: pytest.fail("the model was loaded"))
-
-
-@pytest.fixture
-def loaded(monkeypatch):
-    """What each call of `tta.load` asked for; it returns a fake model."""
-    names = []
-    monkeypatch.setattr(tta, "load", lambda name=None, **_: names.append(name) or FakeModel())
-    return names

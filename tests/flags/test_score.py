@@ -59,7 +59,7 @@ def test_each_line_in_gives_a_line_out(tmp_path):
 
 
 def test_standard_streams_and_optional_fields():
-    done = process("--input_file=-", "--text", "--tokens", input=gzip.compress(TEXT))
+    done = command("--input_file=-", "--text", "--tokens", stdin=gzip.compress(TEXT))
     assert done.returncode == 0
     assert done.stderr.decode() == "loaded\n" + CLOSING  # standard output has only the rows
     found = rows(done.stdout)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.flags.test_score import assert_one_line, command, process
+from tests.flags.test_score import assert_one_line, command
 
 # The fake model scores a known word -1 and any other -5: (good, bad, UID, linguistics_term).
 PAIRS = [
@@ -50,7 +50,7 @@ def groups(done):
 
 
 def test_prints_a_row_per_group_their_mean_and_all_pairs(folder):
-    done = process("--pairs=pairs.jsonl")
+    done = command("--pairs=pairs.jsonl")
     assert (done.returncode, done.stderr) == (0, b"loaded\n")  # no progress bar without a terminal
     assert done.stdout.decode() == TABLE
 

@@ -81,6 +81,7 @@ def interrupted(folder, monkeypatch):
     return folder
 
 
+@pytest.mark.usefixtures("models_are_loaded_once")
 @pytest.mark.parametrize(
     ("name", "options"),
     [

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 import tta
-from tests.commands import run_with_fake_model, with_fake_model
+from tests.commands import run_with_fake_model
 from tests.fake_model import FakeModel
 from tta.errors import InputError
 from tta.scoring.similarity.config import StsConfig
@@ -51,7 +51,7 @@ def loop_cosines(representation):
 
 
 def test_prints_both_correlations_of_both_representations(sts):
-    done = with_fake_model("run_sts.py", f"--sts_file={sts}", "--representation=context,embed")
+    done = command(f"--sts_file={sts}", "--representation=context,embed")
     assert done.returncode == 0, done.stderr
     assert done.stderr == "loaded\n"
     heading, *rows, signature = done.stdout.splitlines()

@@ -235,8 +235,3 @@ def test_a_broken_config_is_one_line(changes, rule, tmp_path):
         read_config(path)
     assert rule in str(error.value)
     assert str(error.value).startswith(f"{path}: ")
-
-
-def test_segments_are_refused_where_they_would_be_ignored():
-    with pytest.raises(InputError, match="num_segments must be 0, or more in a BERT, not 2"):
-        tiny_config(num_segments=2)

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from pathlib import Path
 
 import h5py
 import numpy as np
@@ -22,7 +21,6 @@ from tta.papers.semfit.create_config import VectorsConfig
 
 pytestmark = pytest.mark.tensorflow
 
-ROOT = Path(__file__).resolve().parents[3]
 M = 19
 
 

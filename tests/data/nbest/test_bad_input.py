@@ -238,13 +238,6 @@ def test_bad_file(write, format, text, message, why):
     assert len(str(error.value)) < 900, why
 
 
-def test_missing_file(tmp_path):
-    with pytest.raises(InputError, match="nowhere: no such file"):
-        read_nbest(tmp_path / "nowhere")
-    with pytest.raises(InputError, match="dict lists are a file: expected a file, got a folder"):
-        read_nbest(tmp_path, "dict")
-
-
 @pytest.mark.parametrize(("text", "appearance", "nearest", "missing"), UNKNOWN)
 def test_an_unknown_file_names_the_nearest_format_and_what_is_missing(
     write, text, appearance, nearest, missing

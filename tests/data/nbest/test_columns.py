@@ -181,21 +181,6 @@ def test_word_pieces_of_espnet1(write):
     assert '"rec_text": "▁THE▁CAT<eos>"' in written([one], "espnet1")
 
 
-def test_plain_lines_with_a_beam_size(write):
-    path = write("a cat\n\na hat\nthe dog\n")
-    file = read_nbest(path, beam_size=2)
-    assert file.format == "plain"
-    assert file.lists == [
-        nbest("0", ("a cat", None), ("", None)),
-        nbest("1", ("a hat", None), ("the dog", None)),
-    ]
-    assert written(file.lists, "plain") == path.read_text()
-    with pytest.raises(InputError, match="multiple of the beam size 3, got 4 rows"):
-        read_nbest(path, beam_size=3)
-    with pytest.raises(InputError, match="no known format"):
-        read_nbest(path)
-
-
 def test_formats_of_decipher(write):
     text = "NBestList1.0\n(-9765.625) <s> the cat </s>\n(-19531.25) a hat\n"
     (one,) = read_nbest(write({"u1": text})).lists

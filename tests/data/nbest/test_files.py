@@ -1,7 +1,6 @@
 """N-best files: what each format reads, and that writing gives it back."""
 
 import dataclasses
-import gzip
 import io
 import json
 import math
@@ -353,13 +352,6 @@ def test_reference_file_replaces_the_references_of_the_file(write):
     file = read_nbest(write('[{"input": ["x"], "output": "old"}]'), reference_file=write("new\n"))
     assert file.lists[0].reference == "new"
     assert json.loads(written(file.lists, "hyporadise"))[0]["output"] == "new"
-
-
-def test_compressed_and_standard_input(tmp_path, monkeypatch):
-    data = gzip.compress(b"0 ||| x ||| -1\n")
-    (tmp_path / "file").write_bytes(data)
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(data))))
-    assert read_nbest(tmp_path / "file") == read_nbest("-")
 
 
 def test_no_output_if_one_of_two_files_exists(tmp_path):

@@ -108,16 +108,6 @@ def test_values_at_paths_are_written_back_to_the_paths(write, tmp_path, format):
     assert [h.text for h in read_again.hypotheses] == ["a cat", "the cat"]
 
 
-def test_rows_are_written_back_to_the_paths(write, tmp_path):
-    rows = [{"id": "u", **one} for one in WHISPER]
-    (nbest,) = read_nbest(write(*rows), **OF_WHISPER).lists
-    kat, cat = nbest.hypotheses
-    changed = dataclasses.replace(nbest, hypotheses=(kat, dataclasses.replace(cat, score=-0.05)))
-    write_nbest(tmp_path / "out.json", [changed], "json_rows")
-    written = [json.loads(line) for line in (tmp_path / "out.json").read_text().splitlines()]
-    assert written == [rows[0], rows[1] | {"info": {"avg_logprob": -0.05}}]
-
-
 def test_a_name_with_a_point_is_written_back_to_its_field(write, tmp_path):
     hypotheses = [{"text": "a", "p.q": -1}, {"text": "b", "p.q": -2}]
     (nbest,) = read_nbest(write({"id": "u", "hypotheses": hypotheses}), score_field="p.q").lists

@@ -207,12 +207,12 @@ ENCODED = [
     (lambda key, text: json.dumps({"utt": {"name": key}, "text": text}) + "\n", "any field"),
 ]
 CANNOT_HOLD = {"trn": ("a(1", "a b"), "Kaldi's": ("a b",)}
-CASES = [(*row, key) for row in ENCODED for key in SIGNS if key not in CANNOT_HOLD.get(row[1], ())]
 
 
-@pytest.mark.parametrize(("line", "why", "key"), CASES)
-def test_ids_of_some_lists_may_have_any_sign(write, line, why, key):
-    text = line(key, "a cat") + line("p:3", "the dog") + line("other", "no list has it")
-    lists = ["p1", "p2", key, "p:3", "p5", "p6", "p7"]
+@pytest.mark.parametrize(("line", "why"), ENCODED)
+def test_ids_of_some_lists_may_have_any_sign(write, line, why):
     expected = [None, None, "a cat", "the dog", None, None, None]
-    assert read_references(write(text), lists, partial=True) == expected, why
+    for key in sorted({*SIGNS} - {*CANNOT_HOLD.get(why, ())}):
+        text = line(key, "a cat") + line("p:3", "the dog") + line("other", "no list has it")
+        lists = ["p1", "p2", key, "p:3", "p5", "p6", "p7"]
+        assert read_references(write(text), lists, partial=True) == expected, key

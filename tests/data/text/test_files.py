@@ -148,8 +148,16 @@ def test_an_xz_file_that_asks_for_much_memory_is_refused(tmp_path):
             assert stream.read() == b"text\n"
 
 
-@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
-@pytest.mark.parametrize("text", [b" ", b"\n", b"[", b"the cat sat\n"], ids=repr)
+@pytest.mark.parametrize(
+    ("pack", "text"),
+    [
+        (gzip.compress, b" "),
+        (gzip.compress, b"\n"),
+        (bz2.compress, b"["),
+        (lzma.compress, b"the cat sat\n"),
+    ],
+    ids=["blanks", "lines", "brackets", "text"],
+)
 def test_an_archive_that_unpacks_to_much_is_refused(tmp_path, pack, text, monkeypatch):
     path, sizes = tmp_path / "a", []
     part = text * (MAX_UNPACKED // 8 // len(text))

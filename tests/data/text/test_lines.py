@@ -36,12 +36,6 @@ def test_compression_is_detected_from_the_content(tmp_path, compress):
     assert list(iter_lines(path)) == ["zwölf", "Boxkämpfer"]
 
 
-@pytest.mark.parametrize("compress", [bytes, gzip.compress])
-def test_reads_standard_input(stdin, compress):
-    stdin(compress(b"one\ntwo\n"))
-    assert list(iter_lines("-")) == ["one", "two"]
-
-
 @pytest.mark.parametrize(
     ("data", "lines", "why"),
     [
@@ -122,15 +116,16 @@ TEXTS = [
 ]
 
 
-@pytest.mark.parametrize("text", TEXTS)
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
 @pytest.mark.parametrize("has_mark", [True, False])
-def test_utf_16_and_utf_32_are_refused_by_name(tmp_path, text, encoding, has_mark):
+def test_utf_16_and_utf_32_are_refused_by_name(tmp_path, encoding, has_mark):
     mark = getattr(codecs, "BOM_" + encoding.upper().replace("-", "", 1).replace("-", "_"))
-    (tmp_path / "a.txt").write_bytes(mark * has_mark + text.encode(encoding))
     name = encoding[:6].upper() if has_mark else encoding.upper().replace("-LE", "LE")
-    with pytest.raises(InputError, match=f"a.txt: expected UTF-8, got {name.replace('-BE', 'BE')}"):
-        list(iter_lines(tmp_path / "a.txt"))
+    rule = f"a.txt: expected UTF-8, got {name.replace('-BE', 'BE')}"
+    for text in TEXTS:
+        (tmp_path / "a.txt").write_bytes(mark * has_mark + text.encode(encoding))
+        with pytest.raises(InputError, match=rule):
+            list(iter_lines(tmp_path / "a.txt"))
 
 
 def test_missing_file_folder_and_empty_input(tmp_path, stdin):

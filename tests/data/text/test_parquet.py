@@ -217,19 +217,6 @@ def test_a_first_group_without_values_fits_the_others(folder, flags):
             assert kinds["log_probabilities"] == "list<element: double>"
 
 
-# (the columns of the first file, of the second, the type of column x in the output)
-KINDS = [
-    ({"x": pa.array([None] * 3)}, {"x": [1, 2, 3]}, "int64"),
-    ({"x": [1, 2, 3]}, {"x": pa.array([None] * 3)}, "int64"),
-    ({"x": pa.array([1, 2, 3], "int32")}, {"x": [1, 2, 1 << 40]}, "int64"),
-    ({"x": [1, 2, 3]}, {"x": [0.5, 1.0, 2.0]}, "double"),
-    ({"text": pa.array(["a"] * 3, pa.large_string())}, {}, None),
-    ({}, {"text": pa.array(["a"] * 3, pa.large_string())}, None),
-    ({}, {"text": pa.array(["a"] * 3).dictionary_encode()}, None),
-    ({"text": pa.array(["a"] * 3).dictionary_encode()}, {}, None),
-]
-
-
 def test_unfinished_files_of_an_engine_are_no_rows(folder):
     write(folder / "in/_year=2026/part-0.parquet")
     for name in ("_temporary/0/a", "_delta_log/b", "_year=2026/_temporary/c", ".tmp/d", ".e"):

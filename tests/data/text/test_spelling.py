@@ -118,7 +118,7 @@ def test_what_may_be_words_is_kept(texts, num_notes):
     assert all("they count as words" in note for note in notes)
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=2, deadline=None)
 @given(st.data())
 def test_each_spelling_has_one_of_the_signs_that_are_searched_first(data):
     for one in _SPELLINGS:

@@ -50,9 +50,11 @@ WORDS = {  # words in many scripts, and signs that stand before and after them
 }
 
 
+LM, METRIC, BLEU = FakeModel(), load_metric("wer"), load_metric("bleu")
+
+
 @pytest.mark.parametrize(("words", "before", "after"), WORDS.values(), ids=WORDS)
 def test_marks_are_parts_of_words_in_every_script(words, before, after):
-    lm, metric = FakeModel(), load_metric("wer")
     for word in words.split():
         text = before + word + after
         assert letter_runs(text) == ([word] if "\u200c" not in word else letter_runs(word))
@@ -62,8 +64,8 @@ def test_marks_are_parts_of_words_in_every_script(words, before, after):
         assert [is_punctuation(part) for part in parts] == [part != word for part in parts]
         assert basic(text) == unicodedata.normalize("NFKC", word).lower()
         assert not any(map(is_mark, (unit[0] for unit in UNIT.findall(text))))
-        assert not Phrases([word], metric).without_common(lm.is_common).common
-        for_bleu = Phrases([word], load_metric("bleu"))
+        assert not Phrases([word], METRIC).without_common(LM.is_common).common
+        for_bleu = Phrases([word], BLEU)
         units = for_bleu.units(text)
         assert "".join(units) == text
         assert not any(is_mark(unit[0]) for unit in units)
@@ -93,8 +95,8 @@ def test_punctuation_apart(word, parts, why):
 
 
 def test_a_letter_with_a_mark_is_no_single_letter():
-    assert FakeModel().is_common("e a")
-    assert not FakeModel().is_common("e\u0301a")
+    assert LM.is_common("e a")
+    assert not LM.is_common("e\u0301a")
 
 
 def test_the_class_has_all_marks_of_unicode():

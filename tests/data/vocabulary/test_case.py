@@ -12,8 +12,6 @@ from tta.data.vocabulary.word_tokenizer import split_words
 from tta.data.vocabulary.words import WordVocabulary
 from tta.errors import InputError
 
-BERT = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-
 
 def reading_of(vocabulary, **given):
     found = load.reading_of(vocabulary, **given)
@@ -86,6 +84,3 @@ def test_marks_that_are_letters_stay(text, form):
     assert bert_normalizer(True, "strip_latin").normalize_str(given) == composed
     joined = "".join(split_words(given, True, "strip_latin"))
     assert joined == composed.replace(" ", "")
-
-
-MARKS = range(0x300, 0x370)

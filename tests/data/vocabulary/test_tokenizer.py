@@ -1,7 +1,6 @@
 """The tokenizer: the pieces of BERT; text never becomes a special id."""
 
 import importlib.util
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +11,6 @@ from tta.data.vocabulary.tokenizer import Tokenizer, word_piece_pipeline
 from tta.data.vocabulary.word_pieces import TTA_SPECIALS, Vocabulary
 from tta.errors import InputError
 
-ROOT = Path(__file__).resolve().parents[3]
 PIECES = (
     *TTA_SPECIALS,
     *"[]',.aAt",

@@ -68,14 +68,6 @@ def test_bad_files(tmp_path, text, message):
         Vocabulary.from_file(write(tmp_path, text))
 
 
-def test_missing_and_undecodable_files(tmp_path):
-    with pytest.raises(InputError, match=r"none\.txt: no such file"):
-        Vocabulary.from_file(tmp_path / "none.txt")
-    (tmp_path / "latin.txt").write_bytes(b"[PAD]\n\xe9\n")
-    with pytest.raises(InputError, match=r"latin\.txt:2: expected UTF-8"):
-        Vocabulary.from_file(tmp_path / "latin.txt")
-
-
 @pytest.mark.parametrize(("kind", "count"), [(Vocabulary, b""), (WordVocabulary, b" 7")])
 def test_a_vocabulary_of_many_bytes_is_refused_before_it_is_read_whole(tmp_path, kind, count):
     path = tmp_path / "vocab.txt"

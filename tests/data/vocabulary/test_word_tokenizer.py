@@ -3,7 +3,6 @@
 import sys
 import unicodedata
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +12,6 @@ from tta.data.vocabulary.word_tokenizer import WordTokenizer, split_words
 from tta.data.vocabulary.words import WordVocabulary
 from tta.errors import InputError
 
-ROOT = Path(__file__).resolve().parents[3]
 VOCABULARY = WordVocabulary.from_counts({"the": 9, "cat": 5, ",": 4, "[": 3, "UNK": 3, "]": 3})
 V = len(VOCABULARY)
 

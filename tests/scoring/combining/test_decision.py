@@ -137,8 +137,8 @@ def random_lists(seed, count=13, scores=True):
 
 @pytest.mark.parametrize("scores", [True, False])
 @pytest.mark.parametrize("reduction", ["sum", "mean"])
-@pytest.mark.parametrize("lm_weight", [0.0, 0.031, 0.5, 1.0])
-@pytest.mark.parametrize("length_bonus", [-0.7, 0.0, 2.3])
+@pytest.mark.parametrize("lm_weight", [0.0, 0.031, 1.0])
+@pytest.mark.parametrize("length_bonus", [0.0, 2.3])
 @pytest.mark.parametrize("features", [{}, {"am": 0.7, "f": -1.3}])
 def test_max_is_a_plain_loop(lm_weight, length_bonus, reduction, scores, features):
     lists, token_scores = random_lists(seed=5, scores=scores)

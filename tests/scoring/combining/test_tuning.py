@@ -12,15 +12,7 @@ from tta.scoring.combining.guess import guess, spread
 from tta.scoring.combining.scored_lists import ListStatistics, ScoredLists
 from tta.scoring.combining.tuning import tune
 from tta.scoring.combining.weights import FixedWeights, RerankWeights
-from tta.scoring.metrics.bleu import Bleu
 from tta.scoring.metrics.risk import PairwiseLosses
-
-FREE = FixedWeights()
-METRICS = pytest.mark.parametrize("metric", [WER, Bleu("none")], ids=lambda metric: metric.name)
-
-
-def error(made, weights):
-    return made.statistics.value(select(made.lists, weights))
 
 
 def objective(lists, statistics, weights, units, held, prior):

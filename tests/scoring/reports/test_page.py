@@ -181,32 +181,11 @@ def test_the_page_shows_table_counts_and_both_hypotheses():
         assert any(a.get("id") == f"show-{name}" for _, a in page.tags)
 
 
-def test_probabilities_and_expected_losses_are_shown_for_mbr():
-    """The combined scores are -9 and -1, and the texts differ in 1 word."""
-    weights = RerankWeights(1.0, scale=math.log(4) / 8)
-    text = " ".join(Reader(render(part(BETTER, weights=weights))).text.split())
-    assert "combined -9.00, probability 0.20, expected loss 0.80" in text
-    assert "combined -1.00, probability 0.80, expected loss 0.20" in text
-    text = Reader(render(part(BETTER))).text
-    assert ", probability" not in text
-    assert "expected" not in text
-
-
 def test_without_references_the_change_of_the_expected_loss_counts():
     weights = RerankWeights(1.0, scale=math.log(4) / 8)
     one = part(BETTER, measured=False, weights=weights)
     [change] = find_changes(one.decision, None)
     assert change.size == pytest.approx(0.6)
-
-
-def test_without_a_model_the_page_has_no_colours():
-    page = render(part(BETTER, WORSE), colours=False)
-    read = Reader(page)
-    assert {a["class"] for a in read.classes("t")} == {"t"}
-    assert "Log-probability" not in read.text
-    assert "language model" not in read.text.replace("LM alone", "")
-    assert "kat" in read.text
-    assert read.open == []
 
 
 def test_the_terms_of_the_picks_sum_to_their_scores_by_the_formula():

@@ -143,10 +143,6 @@ def test_without_scores_the_rank_is_the_score():
     assert 0 < found[0].weights.lm_weight < 1
 
 
-# "a b c" is the most probable text, but the others are nearly the same and outvote it.
-VOTES = {"a b c": 0.4, "a x y": 0.3, "a x z": 0.3}
-
-
 def test_arrays_and_generators():
     lists, scores = np.array([["the kat", "the cat"]] * 2), np.array([[-1.0, -2.0]] * 2)
     expected = tta.rerank(lists.tolist(), scores.tolist(), FakeModel(), weights=WEIGHTS)

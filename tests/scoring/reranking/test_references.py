@@ -11,7 +11,6 @@ from tests.reranking import rerank
 
 TEXT = "the cat sat on the mat and a dog ran home to eat some old bread with us all"
 WORDS = TEXT.split()
-KINDS = {"bleu": BLEU, "chrf": CHRF, "ter": TER}
 PLAIN = {"decision": "max", "length_bonus": 0.0, "features": []}
 
 

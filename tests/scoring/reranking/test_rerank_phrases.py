@@ -6,19 +6,12 @@ import re
 import pytest
 
 import tta
-from tests.fake_model import FakeModel
-from tests.reranking import rerank
+from tests.reranking import rerank, rows_of
 from tta.data.nbest.files import read_nbest
 from tta.errors import InputError
 from tta.scoring.reranking.config import RerankConfig
 
-
-@pytest.fixture(autouse=True)
-def loaded(monkeypatch):
-    """The names of the models that are loaded; all are fake models."""
-    names = []
-    monkeypatch.setattr(tta, "load", lambda name=None, **_: names.append(name) or FakeModel(name))
-    return names
+pytestmark = pytest.mark.usefixtures("loaded")
 
 
 def write(path, *rows, reference=None):
@@ -42,14 +35,10 @@ def phrases(tmp_path):
     return path
 
 
-def rows_of(path):
-    return [json.loads(line) for line in path.read_text().splitlines()]
-
-
 @pytest.mark.parametrize(
     ("models", "dev"),
-    [([], False), ([], True), (["one"], True), (["one", "two"], False)],
-    ids=["no model", "no model, tuned", "one, tuned", "two"],
+    [([], False), (["one"], True), (["one", "two"], False)],
+    ids=["no model", "one, tuned", "two"],
 )
 def test_a_pick_that_phrases_change(tmp_path, phrases, models, dev):
     lists = write(tmp_path / "lists.jsonl", *[SURE] * 20, UNSURE, reference="at ely")
@@ -109,7 +98,7 @@ def test_a_candidate_is_judged_marked_and_not_written(tmp_path, phrases, loaded)
     assert {"lm_score", "combined", "posterior"} <= last[0].keys()
     written = [h["text"] for h in json.loads(output.splitlines()[-1])["hypotheses"]]
     assert written == ["to cathmandu", "to cat"]
-    assert loaded == ["one"]
+    assert [lm.name for lm in loaded] == ["one"]
     _, output, *_ = near(tmp_path, phrases, phrases_candidates="written")
     written = [h["text"] for h in json.loads(output.splitlines()[-1])["hypotheses"]]
     assert written[0] == "to kathmandu"
@@ -195,11 +184,6 @@ def test_tuning_does_not_see_phrases():
     lists, scores = [[*row]] * 20, [[*row.values()]] * 20
     found = tta.rerank(lists, scores, "none", weights=weights, phrases=["kathmandu"])
     assert [one.texts[0] for one in found] == ["at home"] * 20
-
-
-def test_common_words_are_a_warning():
-    with pytest.warns(UserWarning, match="common words among the phrases were left out: 1"):
-        tta.rerank(LISTS, SCORES, "none", phrases=["the", "ely"])
 
 
 REFUSED = [  # arguments, the error

@@ -1,11 +1,10 @@
 """`tta rerank --rescore_model`: what is written and reported of two levels, and which flags fit."""
 
-import json
-
 import pytest
 
 import tta
 from tests.fake_model import FakeModel
+from tests.reranking import rows_of
 from tests.scoring.reranking.test_in_memory import make_lists, write
 from tta.errors import InputError
 from tta.scoring.combining.levels import Levels
@@ -13,18 +12,7 @@ from tta.scoring.reranking.config import RerankConfig, RescoreConfig
 from tta.scoring.reranking.rerank import rerank_files
 from tta.scoring.scorers.options import ScoreOptions
 
-
-@pytest.fixture(autouse=True)
-def loaded(monkeypatch):
-    """The models that are loaded, in order; all are fake models."""
-    models = []
-
-    def load(name=None, **options):
-        models.append(FakeModel(name, **options))
-        return models[-1]
-
-    monkeypatch.setattr(tta, "load", load)
-    return models
+pytestmark = pytest.mark.usefixtures("loaded")
 
 
 def long_lists(seed, count):
@@ -46,7 +34,7 @@ def test_files_and_lists_in_memory_are_rescored_alike(tmp_path, tuned, loaded):
         report=str(tmp_path / "report.html"),
     )
     report = rerank_files(config, [Levels("known", "length")])
-    rows = [json.loads(line) for line in (tmp_path / "scores.jsonl").read_text().splitlines()]
+    rows = rows_of(tmp_path / "scores.jsonl")
     assert [one.name for one in loaded] == ["known", "length"]
     levels = tta.Levels(FakeModel("known"), FakeModel("length"))
     weights = tta.tune(dev[0], dev[2], dev[1], levels) if tuned else None

@@ -284,7 +284,6 @@ def swap_pieces(values):
     pieces["t"], pieces["a"] = pieces["a"], pieces["t"]
 
 
-REPLACE = {"type": "Replace", "pattern": {"String": "the"}, "content": "a"}
 # A file of a folder -> a change of it that changes scores.
 CHANGES = {
     "config.json": [

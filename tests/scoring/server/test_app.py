@@ -254,27 +254,6 @@ def test_a_port_in_use_and_a_model_without_scores_are_one_line(port):
     assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)
 
 
-# Texts as a tokenizer spells them, and the words that they are.
-SPELLED = {
-    "\u2581the \u2581kat \u2581sat": "the kat sat",
-    "the kat </s>": "the kat",
-    "it &apos;s here": "it 's here",
-    "<|en|> turn on": "turn on",
-}
-
-
-@pytest.mark.parametrize(("text", "words"), SPELLED.items())
-def test_texts_of_a_tokenizer_are_read_as_words(port, text, words):
-    status, _, body = ask(port, {"hypotheses": [text], "scores": [-1]}, "/v1/rerank")
-    assert status == 200, body
-    answer = json.loads(body)
-    plain = json.loads(ask(port, {"hypotheses": [words], "scores": [-1]}, "/v1/rerank")[2])
-    assert [one.pop("text") for one in answer["hypotheses"]] == [text]
-    assert [one.pop("text") for one in plain["hypotheses"]] == [words]
-    assert (answer["hypotheses"], answer["words"]) == (plain["hypotheses"], plain["words"])
-    assert any("read as words" in note for note in answer["notes"])
-
-
 @pytest.mark.parametrize("texts", [[""], ["", ""], [" ", "\t"], ["", "uh"], ["<pad>", "</s>"]])
 def test_a_list_without_words_is_answered(port, texts):
     scores = [-1.0, -900.0][: len(texts)]

