@@ -185,7 +185,7 @@ def test_a_small_file_takes_little_memory_and_is_refused(folder):
         assert os.path.getsize(name) < 250_000
     done = subprocess.run([sys.executable, "-c", READ_ALL, *LARGE], text=True, capture_output=True)
     *errors, most = done.stdout.splitlines()
-    rule = "unpacks to more than 50 times its size; unpack it, or raise --max_unpack_ratio"
+    rule = "unpacks to more than 50 times its size; unpack it, or raise max_unpack_ratio"
     assert errors == [f"{name}: {rule}" for name in LARGE]
     assert int(most) < 150_000_000
 

@@ -15,7 +15,8 @@ import pytest
 
 from tests.fake_model import FakeModel
 from tests.scoring.server.serving import serving
-from tests.scoring.server.test_guarded import Slow, ask
+from tests.scoring.server.test_app import ask
+from tests.scoring.server.test_guarded import Slow
 from tta.errors import InputError
 from tta.scoring.server import server
 from tta.scoring.server.config import ServerConfig
@@ -101,7 +102,7 @@ def test_white_space_at_the_ends_of_a_key_does_not_count(monkeypatch, key, sent,
     monkeypatch.setenv("TTA_API_KEY", key)
     sent = sent if isinstance(sent, bytes) else sent.encode()
     with serving(FakeModel()) as port:
-        answer = ask(port, "/v1/score", {"texts": ["a"]}, Authorization=b"Bearer " + sent)
+        answer = ask(port, {"texts": ["a"]}, "/v1/score", Authorization=b"Bearer " + sent)
     assert answer[0] == expected
 
 
@@ -126,19 +127,19 @@ def test_a_replaced_worker_takes_the_cores_and_the_numbers_of_the_dead_one():
             return {pid: sorted(os.sched_getaffinity(pid)) for pid in pids}
 
         def memory():
-            numbers = ask(port, "/metrics")[2].decode()
+            numbers = ask(port, b"", "/metrics", "GET")[2].decode()
             [value] = re.findall(r"^tta_memory_bytes (\S+)$", numbers, re.MULTILINE)
             return float(value)
 
         try:
             for _ in range(10):  # each worker answers one
-                ask(port, "/metrics")
+                ask(port, b"", "/metrics", "GET")
             before = workers()
             os.kill(max(before, key=before.__getitem__), signal.SIGKILL)
             wait_for(lambda: len(workers()) == 2 and workers() != before)
             wait_for(lambda: sorted(workers().values()) == sorted(before.values()))
             wait_for(lambda: memory() < 1.1 * sum(map(resident_bytes, workers())))
-            answers = [ask(port, "/v1/score", {"texts": ["a"]}) for _ in "1234"]
+            answers = [ask(port, {"texts": ["a"]}, "/v1/score") for _ in "1234"]
         finally:
             it.send_signal(signal.SIGHUP)
             try:
