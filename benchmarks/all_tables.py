@@ -162,6 +162,12 @@ def speeds(records: Records) -> list[str]:
     return [records.speed("T-TA, exact"), records.speed("biLM")]
 
 
+def bilm_over_tta(records: Records) -> list[str]:
+    """How many times as fast as the biLM the T-TA is, for scores and for vectors."""
+    rows, columns = records.results["rate"]["rows"], ("sentences/s", "sentences/s, vectors")
+    return [f"{rows['T-TA, exact'][name] / rows['biLM'][name]:.1f}" for name in columns]
+
+
 def of_similarity(records: Records, row: str) -> list[str]:
     """Pearson x 100 of a row on the test sets of STS-B and SICK."""
     return [f"{records.results[table]['rows'][row]['test']:.2f}" for table in ("table3", "table4")]
@@ -189,6 +195,7 @@ SENTENCES: dict[str, list[tuple[str, Callable[[Records], list[str]]]]] = {
     ],
     "docs/comparison.md": [
         ("the model adds {} BLEU [{}, {}]", no_model_on_iwslt),
+        ("{} and {} on the default engine;", bilm_over_tta),
     ],
 }
 
