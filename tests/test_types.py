@@ -74,6 +74,7 @@ REVEALED = [
 ]
 
 
+@pytest.mark.slow
 def test_the_types_that_a_user_sees(tmp_path):
     if pyright("--version").returncode:
         pytest.skip("pyright cannot run")

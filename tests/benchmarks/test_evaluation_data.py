@@ -63,6 +63,7 @@ def test_split_files_follow_the_data(folder):
     assert evaluation_data.path(missing, folder) == folder / missing
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name, (dev, _) in SETS.items() if dev])
 def test_no_sentence_of_a_test_file_is_in_its_dev_file(tta_data, name):
     sentences = []

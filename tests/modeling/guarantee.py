@@ -7,11 +7,14 @@ so that "the same" can mean every bit.
 import itertools
 
 import numpy as np
+import pytest
 import tensorflow as tf
 
 from tests.modeling.tiny import VOCAB_SIZE, tiny_config
 
-DTYPES = ["float32", "mixed_bfloat16"]
+# Rows of this type take a third of the time, so they run with the tests of TensorFlow.
+BFLOAT16 = pytest.param("mixed_bfloat16", marks=pytest.mark.tensorflow)
+DTYPES = ["float32", BFLOAT16]
 HIDDEN_SIZE = tiny_config().hidden_size
 
 

@@ -399,9 +399,14 @@ def test_lists_that_cannot_be_written_leave_no_file(tmp_path, format, lists, mes
 # The files that the project is developed with.
 REAL_FILES = [
     ("asr_arctic/test.clean.json", None, "dict", 300, True),
-    ("asr_hyporadise/test_ls_clean.json", None, "hyporadise", 2620, False),
+    pytest.param(
+        "asr_hyporadise/test_ls_clean.json", None, "hyporadise", 2620, False, marks=pytest.mark.slow
+    ),
     ("asr_hyporadise/test_atis.json", None, "hyporadise", 809, True),
-    ("mt_iwslt14_deen/test.nbest", "mt_iwslt14_deen/test.ref", "moses", None, True),
+    pytest.param(
+        *("mt_iwslt14_deen/test.nbest", "mt_iwslt14_deen/test.ref", "moses", None, True),
+        marks=pytest.mark.slow,
+    ),
 ]
 
 

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from tests.modeling import numpy_cloze, numpy_tta
-from tests.modeling.guarantee import check, graph_of
+from tests.modeling.guarantee import BFLOAT16, check, graph_of
 from tests.modeling.tiny import MASK_ID, arrays, batch, tiny_config, tiny_model
 from tta.errors import InputError
 from tta.modeling.models.language_model import LanguageModel
@@ -16,11 +16,11 @@ SHAPES = [(1, 1), (2, 1), (1, 2), (2, 3)]  # layers of a tower, combining layers
 FORMS = [{}, {"norm_first": True, "max_relative_distance": 3}]
 # Every shape, every form, the largest shape with every type: each is a graph.
 CASES = [
-    (SHAPES[0], FORMS[0], "mixed_bfloat16"),
+    pytest.param(SHAPES[0], FORMS[0], *BFLOAT16.values, marks=BFLOAT16.marks),
     (SHAPES[1], {"first_query_token_id": MASK_ID}, "float32"),
-    (SHAPES[2], {"first_query_token_id": MASK_ID}, "mixed_bfloat16"),
+    (SHAPES[2], {"first_query_token_id": MASK_ID}, "float32"),
     (SHAPES[3], FORMS[1], "float32"),
-    (SHAPES[3], FORMS[1], "mixed_bfloat16"),
+    pytest.param(SHAPES[3], FORMS[1], *BFLOAT16.values, marks=BFLOAT16.marks),
 ]
 
 
@@ -45,7 +45,7 @@ def test_every_token_is_hidden_from_itself_and_seen_by_all_others(shape, form, d
     ("shape", "form", "dtype"),
     [
         ((1, 1), FORMS[0], "float32"),
-        ((2, 2), FORMS[1], "mixed_bfloat16"),
+        pytest.param((2, 2), FORMS[1], *BFLOAT16.values, marks=BFLOAT16.marks),
     ],
 )
 def test_with_word_ids_a_token_is_hidden_from_the_earlier_pieces_of_its_word_too(

@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from tests.modeling import numpy_tta
-from tests.modeling.guarantee import DTYPES, check, graph_of, outputs_of
+from tests.modeling.guarantee import BFLOAT16, DTYPES, check, graph_of, outputs_of
 from tests.modeling.tiny import MASK_ID, arrays, batch, tiny_config, tiny_model
 from tta.modeling.functions import layers
 from tta.modeling.functions.encoders import remembering
@@ -17,8 +17,8 @@ LENGTHS = range(1, 18)
 FIRST_QUERIES = {"position": None, "mask": MASK_ID}
 # Every type with every depth, and both with both first queries: each is a graph of its own.
 GRAPHS = [
-    (dtype, depth, list(FIRST_QUERIES)[(i + depth) % 2])
-    for i, dtype in enumerate(DTYPES)
+    pytest.param((dtype, depth, list(FIRST_QUERIES)[(i + depth) % 2]), marks=marks)
+    for i, (dtype, marks) in enumerate((("float32", ()), (*BFLOAT16.values, BFLOAT16.marks)))
     for depth in (1, 2, 3)
 ]
 
@@ -55,6 +55,7 @@ def test_every_token_is_hidden_from_itself_and_seen_by_all_others(graph, padding
         check(graph, length, length + padding)
 
 
+@pytest.mark.tensorflow
 @each_family
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("length", "width"), [(1, 1), (1, 3), (5, 7)])
@@ -210,7 +211,11 @@ def test_encoder_and_head_equal_the_plain_equations(depth, first_query):
 # 0.06, but their mean by 0.002 only.
 @each_family
 @pytest.mark.parametrize(
-    ("dtype", "most", "mean"), [("float32", 1e-5, 1e-6), ("mixed_bfloat16", 1e-1, 5e-3)]
+    ("dtype", "most", "mean"),
+    [
+        ("float32", 1e-5, 1e-6),
+        pytest.param(*BFLOAT16.values, 1e-1, 5e-3, marks=BFLOAT16.marks),
+    ],
 )
 @pytest.mark.parametrize("words", [False, True])
 def test_a_score_depends_neither_on_the_batch_nor_on_padding(model_type, dtype, most, mean, words):
@@ -252,6 +257,7 @@ def test_log_probabilities_are_the_logits_log_softmax_at_the_targets():
     np.testing.assert_allclose(loss, -(weights * expected).sum(), rtol=1e-5)
 
 
+@pytest.mark.tensorflow
 @each_family
 def test_dropout_moves_the_query_and_the_key_value_stream_in_training_only(model_type):
     model = family(model_type, hidden_dropout_prob=0.5, attention_probs_dropout_prob=0.5)
