@@ -47,7 +47,7 @@ quarter to a third of the parameters, except cloze base, which has as many, and 
 - Exact scores are log-probabilities; learned scores omit the sum over the vocabulary.
 - Unmasked: each token is predicted from the whole sentence, itself included, in one pass.
 - The n-gram model is a 5-gram of the same text (`benchmarks/paper/train_ngram.py`).
-- GloVe: vectors of 50 numbers; the paper's are those of the STS site.
+- GloVe: vectors of 50 numbers; word2vec: of our text. The paper's are those of the STS site.
 - Only in results.json: memory; rows in bfloat16, of two models, "token/whitened" and
   "not standardized"; LibriSpeech's lists and uniSANLM
   ([record](experiments/reranking.md#rows-that-say-little)).
@@ -61,7 +61,7 @@ NOT_MEASURED = {
     "(2019): not published; biSANLM: not trained",
     "table2": "BERT: as in table 1; Fr-En: there are no such lists",
     "table3": "BERT, with and without masks: as in table 1; uniLM, [EOS]: in results.json "
-    "only; word2vec: ours are of the language models' text (`benchmarks.paper.train_word2vec`)",
+    "only",
     "table7": "BERT: as in table 1",
 }
 # docs/comparison.md has the speeds.
