@@ -60,8 +60,7 @@ NOT_MEASURED = {
     "is was at hand (`--bert` takes one); dev-clean, dev-other, and the lists of Shin et al. "
     "(2019): not published; biSANLM: not trained",
     "table2": "BERT: as in table 1; Fr-En: there are no such lists",
-    "table3": "BERT, with and without masks: as in table 1; uniLM, [EOS]: in results.json "
-    "only",
+    "table3": "BERT, with and without masks: as in table 1; uniLM, [EOS]: in results.json only",
     "table7": "BERT: as in table 1",
 }
 # docs/comparison.md has the speeds.

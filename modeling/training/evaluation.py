@@ -23,6 +23,8 @@ COMMON_COMPONENT = "common_component"
 # A run whose outputs share more has failed: tokens then differ by less than 1 % of an output's
 # norm, and rounding to bfloat16 changes values by up to 0.2 %. `similarity-small` is at 0.9995.
 MOST_COMMON = 0.9999
+# A language model that shares more has rarely learned its text.
+MUCH_COMMON = 0.999
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,13 @@ from tta.modeling.objectives.base import Objective
 from tta.modeling.training import run_record
 from tta.modeling.training.checkpoints import Checkpoints
 from tta.modeling.training.config import LoopSettings
-from tta.modeling.training.evaluation import COMMON_COMPONENT, MOST_COMMON, Evaluation, Evaluator
+from tta.modeling.training.evaluation import (
+    COMMON_COMPONENT,
+    MOST_COMMON,
+    MUCH_COMMON,
+    Evaluation,
+    Evaluator,
+)
 from tta.modeling.training.event_log import EventLog
 from tta.modeling.training.steps import connect
 from tta.modeling.training.steps.base import Steps
@@ -330,4 +336,6 @@ class Trainer:
             line = f"step {step}: common component of the outputs {share:.2%}"
             if share > MOST_COMMON:
                 line += ": they hardly depend on the text, and a run that ends so fails"
+            elif share > MUCH_COMMON:
+                line += ": they depend little on the text; a lower --learning_rate may learn more"
             bar.write(line, file=bar.fp)
