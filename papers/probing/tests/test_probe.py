@@ -56,6 +56,7 @@ def command(*flags):
     return run_with_fake_model("tta-probe", *flags)
 
 
+@pytest.mark.slow
 def test_cross_validation_of_several_models(data):
     flags = f"--data_file={data}", "--model=one", "--model=", "--num_folds=3"
     done = with_fake_model("papers/probing/command.py", *flags)
