@@ -314,7 +314,7 @@ def test_maskless_is_for_models_that_see_their_own_tokens():
 
 
 def test_a_learned_normalizer_needs_a_model_that_was_trained_for_it(directory):
-    with pytest.raises(InputError, match="no learned normalizer: it was trained without --log"):
+    with pytest.raises(InputError, match="no learned normalizer: it was trained without log_"):
         tta.load(directory, normalizer="learned")
     with pytest.raises(ValueError, match="exact or learned, not 'none'"):
         tta.load(directory, normalizer="none")
