@@ -130,7 +130,7 @@ def test_reconstruction_is_measured_with_its_controls(engine, trained, tmp_path,
     assert "KL" not in shown, "it is not variational"
     with monkeypatch.context() as patch:  # before the work
         patch.delattr(AutoencoderModel, "posterior")
-        with pytest.raises(InputError, match="--overwrite"):
+        with pytest.raises(InputError, match="overwrite=True"):
             reconstruct(config, str(directory))
 
 

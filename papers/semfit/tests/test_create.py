@@ -117,7 +117,7 @@ def test_a_model_goes_with_its_source(settings):
 
 def test_existing_vectors_are_kept_unless_told(dataset, tmp_path):
     first = create(dataset, tmp_path, source="random", size=5)
-    with pytest.raises(InputError, match=r"vectors\.npy: exists; pass --overwrite"):
+    with pytest.raises(InputError, match=r"vectors\.npy: exists; pass overwrite=True"):
         create(dataset, tmp_path, source="random", size=5)
     second = create(dataset, tmp_path, source="random", size=5, seed=1, overwrite=True)
     assert not np.array_equal(first, second)
