@@ -108,19 +108,19 @@ class TransformersModel(Scorer):
         first, later, other = np.random.default_rng(0).choice(usual, [3, half]).tolist()
         texts, every = (first + later, first + other), list(range(2 * half))
         rows = [Row(ids, [], every, first + first, [(0, 0)] * 2 * half) for ids in sorted(texts)]
-        one, two = (self._log_probabilities([row])[0] for row in rows)
+        alone = [self._log_probabilities([row])[0] for row in rows]
 
         def equal(these, those):
             return np.allclose(these, those, rtol=0, atol=_ROUNDING[self.options.precision])
 
-        if not equal(one[:half], two[:half]):
+        if not equal(alone[0][:half], alone[1][:half]):
             raise InputError(
                 f"not causal: in {type(self._model).__name__}, later tokens change the scores of "
                 "those before them"
             )
         with contextlib.suppress(Exception):  # attention of another kind takes no such mask
             (branched,) = self._log_probabilities([*trees(rows, 4 * half)])
-            if equal(branched, [*one, *two]):
+            if equal(branched, [*alone[0], *alone[1]]):
                 self._reach = window(self._model.config) or sys.maxsize
 
     def __reduce__(self):  # a copy loads the model again

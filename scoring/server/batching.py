@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, TypeAlias
 
+from tta.doors import Door, through
+
 Function: TypeAlias = Callable[[list[Any]], Sequence[Any]]
 
 SLICE_SECONDS = 0.1
@@ -119,9 +121,13 @@ class Batcher:
 
 
 def _results(function, parts) -> list[Any]:
-    """The results of each part, or its exception, which is that of one request."""
+    """The results of each part, or its exception, which is that of one request.
+
+    Messages name options as a request does.
+    """
     try:
-        results = iter(function([item for part in parts for item in part]))
+        with through(Door.HTTP):
+            results = iter(function([item for part in parts for item in part]))
         return [list(islice(results, len(part))) for part in parts]
     except Exception as error:
         return [error] if len(parts) == 1 else [_results(function, [part])[0] for part in parts]

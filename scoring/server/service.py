@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from tta.data.text.spelling import plain_texts
-from tta.doors import Door, through
 from tta.errors import InputError
 from tta.scoring.combining.levels import Levels
 from tta.scoring.combining.mixed import SHORT
@@ -79,20 +78,17 @@ class Service:
 
     def score(self, texts: list[str]) -> list[tuple[float, int, int]]:
         """The score (natural log), the number of tokens and of unknown words of each text."""
-        with through(Door.HTTP):
-            sums, counts = self._lm.score_with_counts(texts)
-            unknown = self._lm.count_unknown(texts)
+        sums, counts = self._lm.score_with_counts(texts)
+        unknown = self._lm.count_unknown(texts)
         return list(zip(sums.tolist(), counts.tolist(), unknown.tolist(), strict=True))
 
     def score_tokens(self, texts: list[str]) -> list[TokenScores]:
         """The tokens of each text and their log-probabilities."""
-        with through(Door.HTTP):
-            return self._lm.score_tokens(texts)
+        return self._lm.score_tokens(texts)
 
     def score_hypotheses(self, texts: list[str]) -> list[TokenScores]:
         """As `score_tokens`, by the model for lists."""
-        with through(Door.HTTP):
-            return self._models.hypotheses.score_tokens(texts)
+        return self._models.hypotheses.score_tokens(texts)
 
     def are_short(self, lists: Sequence[OneList]) -> bool:
         """Whether precision mixed scores all hypotheses of these lists in float32."""
@@ -101,13 +97,11 @@ class Service:
 
     def score_short_lists(self, texts: list[str]) -> list[TokenScores]:
         """As `score_hypotheses`, of lists that `are_short`."""
-        with through(Door.HTTP):
-            return in_float32(self._models.lists).score_tokens(texts)
+        return in_float32(self._models.lists).score_tokens(texts)
 
     def encode(self, texts: list[str]) -> list[tuple[np.ndarray, int]]:
         """The vector of each text, [D] float32 of length 1 or 0, and its number of tokens."""
-        with through(Door.HTTP):
-            vectors = of_length_1(self._lm.encode(texts, self._representation))
+        vectors = of_length_1(self._lm.encode(texts, self._representation))
         tokenizer = self._lm.tokenizer
         if tokenizer is None:
             return [(vector, 0) for vector in vectors]
@@ -118,14 +112,12 @@ class Service:
         texts = list(dict.fromkeys(text for pair in pairs for text in pair))
         place = {text: number for number, text in enumerate(texts)}
         places = np.array([[place[text] for text in pair] for pair in pairs])  # [P, 2]
-        with through(Door.HTTP):
-            comparison = self._lm.comparison(texts, self._representation)
+        comparison = self._lm.comparison(texts, self._representation)
         return comparison.similarities(places[:, 0], places[:, 1]).tolist()
 
     def rerank(self, requests: list[ListsToRerank]) -> list[dict[str, Any]]:
         """The lists of each request as `tta.rerank` orders them: `ListsAnswer`s, not signed."""
-        with through(Door.HTTP):
-            return [self._rerank(request) for request in requests]
+        return [self._rerank(request) for request in requests]
 
     def _rerank(self, request: ListsToRerank) -> dict[str, Any]:
         scores = [nbest.scores for nbest in request.lists if nbest.scores is not None]

@@ -73,14 +73,14 @@ class WordVectorFile:
         standard error. Raises InputError if the file is malformed, with line or word, or a
         requested vector is not finite.
         """
-        wanted = {word.encode("utf-8", "surrogatepass"): word for word in words}
+        word_of = {word.encode("utf-8", "surrogatepass"): word for word in words}
         vectors = {}
         with open_input(self.path) as stream:
             entries = self._iter_binary(stream) if self._is_binary else self._iter_text(stream)
             with tqdm(entries, "reading", self._count, unit=" words", disable=not progress) as bar:
                 for line, word, data in bar:
-                    if word in wanted and wanted[word] not in vectors:
-                        vectors[wanted[word]] = self._parse(word, data, line)
+                    if word in word_of and word_of[word] not in vectors:
+                        vectors[word_of[word]] = self._parse(word, data, line)
         return vectors
 
     def _iter_text(self, stream):

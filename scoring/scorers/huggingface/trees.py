@@ -36,7 +36,7 @@ def trees(rows: Iterable[Row], size: int) -> Iterator[Row]:
     tree, last, path = Row([], [], [], [], []), [], []
     for row in sorted(rows, key=lambda one: one.ids):  # so the last text shares the most
         pairs = enumerate(zip(last, row.ids, strict=False))
-        same = next((n for n, (one, other) in pairs if one != other), len(last))
+        same = next((n for n, (before, now) in pairs if before != now), len(last))
         if tree.ids and len(tree.ids) + len(row.ids) - same > size:
             yield tree
             tree, same = Row([], [], [], [], []), 0

@@ -74,6 +74,12 @@ def test_weights_of_python_are_those_of_a_request(port):
     assert [row["text"] for row in answer["hypotheses"]] == expected.texts
 
 
+def test_notes_name_the_fields_of_a_request(port):
+    answer = json.loads(ask(port, {"hypotheses": LIST["hypotheses"]})[2])
+    assert any('("rank_scores": false)' in note for note in answer["notes"])
+    assert any('because "weights" is missing' in note for note in answer["notes"])
+
+
 def test_the_page_loads_nothing_from_elsewhere(port):
     status, headers, page = ask(port, b"", "/", "GET")
     assert (status, headers.get_content_type()) == (200, "text/html")

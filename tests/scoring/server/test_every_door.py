@@ -136,7 +136,8 @@ def by_http(lists, scores, model, **arguments):
         OneList(hypotheses=texts, scores=None if scores is None else scores[i])
         for i, texts in enumerate(lists)
     ]
-    (answer,) = Service(ServedModels.of(model)).rerank([ListsToRerank(asked, {}, **arguments)])
+    with through(Door.HTTP):
+        (answer,) = Service(ServedModels.of(model)).rerank([ListsToRerank(asked, {}, **arguments)])
     return {
         "orders": [
             [(row["text"], row["score"]) for row in one["hypotheses"]] for one in answer["lists"]
