@@ -42,7 +42,10 @@ STEPS = {
         "benchmarks.phrases {scores} --output_file=docs/phrases.json",
         "benchmarks.phrases {scores} --picture=docs/pictures/phrases.svg",
     ],
-    "confidence": ["benchmarks.confidence {scores} --picture=docs/pictures/reliability.svg"],
+    "confidence": [
+        "benchmarks.confidence {scores} --output_file=docs/confidence.json "
+        "--picture=docs/pictures/reliability.svg"
+    ],
     "light": ["benchmarks.light --json=docs/light.json --light_python={light}"],
     "table1": ["benchmarks.paper.table1 --limit=300"],
     "table2": ["benchmarks.paper.table2 --limit=300"],
@@ -68,6 +71,7 @@ class Records:
 
     evaluation: dict[str, Any]
     adaptation: dict[str, Any]
+    confidence: dict[str, Any]
     dev_size: dict[str, Any]
     levels: dict[str, Any]
     results: dict[str, Any]
@@ -138,6 +142,33 @@ def levels_table(records: Records) -> str:
     return markdown(heads, rows) + f"\n\n{commits(records.levels)}"
 
 
+CONFIDENCES = (
+    "Arctic clean, first pass",
+    "Arctic clean, pick",
+    "Arctic 5 dB, first pass",
+    "Arctic 5 dB, pick",
+    "ATIS, pick",
+    "ATIS, default",
+)
+
+
+def confidence_table(records: Records) -> str:
+    """AUC, the interval of its gain, NCE, ECE of agreement alone and of all: confidence.md."""
+    rows = []
+    for name in CONFIDENCES:
+        measured = records.confidence[name]
+        alone, full = (
+            [f"{value:.3f}".removeprefix("0") for value in measured[key].values()]
+            for key in ("agreement", "all")
+        )
+        span = ",".join(f"{end:.3f}" for end in measured["interval of the gain"]["AUC"])
+        full.insert(1, f"[{span}]".replace("0.", "."))
+        rates = [f"{measured[rate]:.2f}" for rate in ("expected WER", "WER")]
+        rows.append([name, " ".join(alone), " ".join(full), *rates])
+    heads = ["words", "agreement of the list", "all", "expected WER", "WER"]
+    return markdown(heads, rows, left=3) + f"\n\n{commits(records.confidence)}"
+
+
 def commits(record: dict[str, Any]) -> str:
     """The sentence that names the commits of a record, which has one for each set."""
     names: dict[str, list[str]] = {}
@@ -152,6 +183,7 @@ def commits(record: dict[str, Any]) -> str:
 # Page -> its tables.
 TABLES: dict[str, dict[str, Callable[[Records], str]]] = {
     "README.md": {"lists": lists_table},
+    "docs/confidence.md": {"confidence": confidence_table},
     "docs/reranking.md": {"dev_size": dev_size_table},
     "docs/levels.md": {"levels": levels_table},
 }

@@ -1,31 +1,30 @@
 """How sure each word is: agreement of the list alone, and with the model, on all sets of lists.
 
-    python -m benchmarks.confidence scores/
+    python -m benchmarks.confidence scores/ --output_file=docs/confidence.json
 
 The columns are the area under the curve of wrong words, the normalized cross entropy, and the
 calibration error in ten bins. Agreement alone is a logistic regression of the shares of the list
 that have the word, at seven sharpnesses of the first pass. Both are fitted on the same dev lists;
-intervals of the differences draw utterances. The last table compares the expected error rate,
-which needs no references, with the error rate. The folder keeps the model's scores of the
-hypotheses. --picture draws the reliability, --defaults fits and prints the default weights, and
---words draws the words of `tta rerank --confidence`. The data is in $TTA_DATA.
+intervals of the differences draw utterances. The expected error rate, which needs no references,
+stands beside the error rate. The folder keeps the model's scores of the hypotheses. --picture draws
+the reliability, --defaults fits and prints the default weights, and --words draws the words of
+`tta rerank --confidence`. The data is in $TTA_DATA.
 """
 
 import argparse
 import html
 import json
 import pprint
-import time
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
+from benchmarks import commit
 from benchmarks.dev_size import cut
 from benchmarks.guess import SETS, guess, load
 from tta.scoring.combining.decision import decide, select
 from tta.scoring.combining.part import Part
-from tta.scoring.combining.scored_lists import score_texts
 from tta.scoring.combining.tuning import tune
 from tta.scoring.combining.weights import FIRST_PASS, FixedWeights, RerankWeights
 from tta.scoring.metrics.significance import bootstrap, interval
@@ -58,6 +57,7 @@ def main():
     parser.add_argument("--words", type=Path, help="draw the first line of this file instead")
     parser.add_argument("--defaults", action="store_true", help="fit the default weights only")
     parser.add_argument("--picture", type=Path, help="SVG file for the reliability")
+    parser.add_argument("--output_file", type=Path, help="JSON file for the figures")
     arguments = parser.parse_args()
     if arguments.words is not None:
         draw_words(arguments.words, arguments.picture)
@@ -73,9 +73,12 @@ def main():
     if arguments.defaults:
         print_defaults(parts, lm)
         return
-    fitted(parts, lm, arguments.picture)
-    untuned(parts, lm)
-    cost(parts["Arctic clean", "test"], lm)
+    record = fitted(parts, lm, arguments.picture) | untuned(parts, lm)
+    print(align([HEADS, *(row for name in record for row in cells(name, record[name]))]))
+    if arguments.output_file is not None:
+        written = {name: {"commit": commit(), **measured} for name, measured in record.items()}
+        text = json.dumps(written, indent=1) + "\n"
+        arguments.output_file.write_text(text, encoding="utf-8")
 
 
 class Words:
@@ -84,111 +87,80 @@ class Words:
     def __init__(self, part: Part, lm, weights, picks=None, model=True):
         decision = decide(part.lists, weights)
         metric = part.statistics.metric
-        self.found = find_evidence(decision, metric, lm if model else None, picks)
-        references = [one.reference for one in part.nbest]
-        judgement = self.found.judge(references, metric)
+        self.evidence = find_evidence(decision, metric, lm if model else None, picks)
+        references = [nbest_list.reference for nbest_list in part.nbest]
+        judgement = self.evidence.judge(references, metric)
         self.correct, self.deletions = judgement.correct, judgement.deletions
         picks = decision.picks if picks is None else picks
         self.rate = part.statistics.value(picks)
 
         # What agreement alone knows: its columns, with others in place of the model's.
-        self.shares = np.zeros_like(self.found.values)
+        self.shares = np.zeros_like(self.evidence.values)
         for name in AGREEMENT:
-            self.shares[:, COLUMN[name]] = self.found.values[:, COLUMN[name]]
+            self.shares[:, COLUMN[name]] = self.evidence.values[:, COLUMN[name]]
         for name, scale in zip(MODEL_UNITS, FACTORS, strict=False):
             decided = decide(part.lists, RerankWeights(0.0, shares=(), scale=scale))
-            found = find_evidence(decided, metric, None, picks)
-            self.shares[:, COLUMN[name]] = found.values[:, COLUMN["posterior"]]
+            evidence = find_evidence(decided, metric, None, picks)
+            self.shares[:, COLUMN[name]] = evidence.values[:, COLUMN["posterior"]]
 
     def agreement(self):
         return fit_logistic(self.shares, self.correct, [*AGREEMENT, *MODEL_UNITS], {})
 
     def fit(self, prior=None):
-        return fit_weights(self.found, self.correct, self.deletions, prior)
+        return fit_weights(self.evidence, self.correct, self.deletions, prior)
 
     def by_agreement(self, weights):
-        found = replace(self.found, values=self.shares, has_model=True)
-        return ConfidenceWeights(weights, {}, 0.0).probabilities(found)
+        evidence = replace(self.evidence, values=self.shares, has_model=True)
+        return ConfidenceWeights(weights, {}, 0.0).probabilities(evidence)
 
 
 def fitted(parts, lm, picture):
     """Weights of dev lists on test lists: first pass and pick, and across conditions."""
-    words, rows, expected, drawn = {}, [], [], {}
+    words, record, drawn = {}, {}, {}
     for name in ("Arctic clean", "Arctic 5 dB", "ATIS"):
         dev = parts[name, "dev"]
-        given = FixedWeights(features=dict.fromkeys(dev.lists.features))
-        weights = tune(dev.lists, dev.statistics, given)
+        features = FixedWeights(features=dict.fromkeys(dev.lists.features))
+        weights = tune(dev.lists, dev.statistics, features)
         for kind in ("dev", "test"):
             part = parts[name, kind]
             first = select(part.lists, FIRST_PASS)
             words[name, "first pass", kind] = Words(part, lm, weights, first)
             words[name, "pick", kind] = Words(part, lm, weights)
     for name in ("Arctic clean", "Arctic 5 dB", "ATIS"):
-        for what in ("first pass", "pick"):
-            dev, test = (words[name, what, kind] for kind in ("dev", "test"))
-            alone = test.by_agreement(dev.agreement())
-            full = dev.fit().probabilities(test.found)
-            rows += compared(f"{name}, {what}", test, alone, full)
-            drawn[f"{name}, {what}"] = (full, test.correct)
-            confidences = confidences_of(test.found, dev.fit())
-            expected.append([f"{name}, {what}", "dev", test.rate, confidences.expected])
+        for picks in ("first pass", "pick"):
+            dev, test = (words[name, picks, kind] for kind in ("dev", "test"))
+            weights = dev.fit()
+            record[f"{name}, {picks}"] = compared(test, dev.agreement(), weights)
+            drawn[f"{name}, {picks}"] = (weights.probabilities(test.evidence), test.correct)
     for dev_name, name in (("Arctic clean", "Arctic 5 dB"), ("Arctic 5 dB", "Arctic clean")):
         dev, test = words[dev_name, "pick", "dev"], words[name, "pick", "test"]
-        alone = test.by_agreement(dev.agreement())
         # The default weights have seen both conditions, so they are no prior here.
-        weights = dev.fit(NOTHING)
         title = f"{name}, pick, weights of {dev_name}"
-        rows += compared(title, test, alone, weights.probabilities(test.found))
-        rate = confidences_of(test.found, weights).expected
-        expected.append([title, "other condition", test.rate, rate])
-    show(rows)
-    show_expected(expected)
+        record[title] = compared(test, dev.agreement(), dev.fit(NOTHING))
     if picture is not None:
         draw(drawn, picture)
+    return record
 
 
 def untuned(parts, lm):
     """Default weights: guessed weights of reranking, the default weights of confidences."""
-    rows, expected = [], []
+    record = {}
     samples = default_words(parts, lm)
-    others = [one for name, one in samples.items() if not name.startswith("ATIS")]
-    alone = agreement_together(list(samples.values()))
-    without_atis = ConfidenceWeights(fit_together(others, list(UNITS)), {}, 1.0)
-    alone_without = agreement_together(others)
+    arctic = [words for name, words in samples.items() if not name.startswith("ATIS")]
+    agreement = agreement_together(list(samples.values()))
     for (name, kind), part in parts.items():
         if kind == "dev":
             continue
         test = Words(part, lm, guess(part.lists))
-        full = default_weights(True)
-        rows += compared(
-            f"{name}, default", test, test.by_agreement(alone), full.probabilities(test.found)
-        )
+        record[f"{name}, default"] = compared(test, agreement, default_weights(True))
         if name == "ATIS":
-            rows += compared(
-                "ATIS, fitted on Arctic alone",
-                test,
-                test.by_agreement(alone_without),
-                without_atis.probabilities(test.found),
-            )
-        expected.append([name, "default", test.rate, confidences_of(test.found).expected])
+            weights = ConfidenceWeights(fit_together(arctic, list(UNITS)), {}, 1.0)
+            title = "ATIS, fitted on Arctic alone"
+            record[title] = compared(test, agreement_together(arctic), weights)
         listed = Words(part, lm, guess(part.lists), model=False)
-        one = default_weights(False).probabilities(listed.found)
-        rows += compared(f"{name}, default, no model", listed, listed.by_agreement(alone), one)
-    show(rows)
-    show_expected(expected)
-
-
-def cost(part, lm):
-    """The time of confidences, and that of reranking the same lists."""
-    start = time.perf_counter()
-    scored = Part.build(part.nbest).compared(part.statistics.metric)
-    scored = scored.scored(score_texts(lm, scored.texts))
-    decision = decide(scored.lists, guess(scored.lists))
-    middle = time.perf_counter()
-    confidences_of(find_evidence(decision, part.statistics.metric, lm))
-    end = time.perf_counter()
-    share = (end - middle) / (middle - start)
-    print(f"\nreranking {middle - start:.2f} s, confidences {end - middle:.2f} s: {share:.1%}")
+        title = f"{name}, default, no model"
+        record[title] = compared(listed, agreement, default_weights(False))
+    return record
 
 
 def default_words(parts, lm, model=True):
@@ -205,13 +177,13 @@ def default_words(parts, lm, model=True):
 
 
 def fit_together(samples, names):
-    values = np.concatenate([one.found.values for one in samples])
-    return fit_logistic(values, np.concatenate([one.correct for one in samples]), names, {})
+    values = np.concatenate([words.evidence.values for words in samples])
+    return fit_logistic(values, np.concatenate([words.correct for words in samples]), names, {})
 
 
 def agreement_together(samples):
-    values = np.concatenate([one.shares for one in samples])
-    correct = np.concatenate([one.correct for one in samples])
+    values = np.concatenate([words.shares for words in samples])
+    correct = np.concatenate([words.correct for words in samples])
     return fit_logistic(values, correct, [*AGREEMENT, *MODEL_UNITS], {})
 
 
@@ -221,7 +193,7 @@ def print_defaults(parts, lm):
         names = [name for name in UNITS if model or name not in MODEL_UNITS]
         alone = [name for name in names if name in {*MODEL_UNITS, "letters"}]
         # Each set counts alike for words that are missing.
-        rates = [one.deletions.sum() / one.found.missing.sum() for one in samples]
+        rates = [words.deletions.sum() / words.evidence.missing.sum() for words in samples]
         weights = ConfidenceWeights(
             fit_together(samples, names),
             fit_together(samples, alone),
@@ -252,8 +224,10 @@ def bins(scores, correct):
     """(words, mean probability, share of correct words) of each of ten bins of probabilities."""
     which = np.minimum((scores * BINS).astype(int), BINS - 1)
     counts = np.bincount(which, minlength=BINS)
-    sums = (np.bincount(which, one, BINS) / np.maximum(counts, 1) for one in (scores, correct))
-    return counts, *sums
+    means, shares = (
+        np.bincount(which, values, BINS) / np.maximum(counts, 1) for values in (scores, correct)
+    )
+    return counts, means, shares
 
 
 def calibration_error(scores, correct):
@@ -261,48 +235,45 @@ def calibration_error(scores, correct):
     return float((counts * np.abs(means - shares)).sum() / counts.sum())
 
 
-def compared(title, test, alone, full):
-    """Rows of the two confidences and of their difference."""
-    wrong, owners = ~test.correct, test.found.owners
-    measures = area, cross_entropy
-    every = np.ones(len(wrong))
-    values = [[one(p, wrong, every) for one in measures] for p in (alone, full)]
+def compared(test, agreement, weights):
+    """What agreement alone and all know of the words of a part, as a record."""
+    wrong, owners = ~test.correct, test.evidence.owners
+    alone, full = test.by_agreement(agreement), weights.probabilities(test.evidence)
+    measures = {"AUC": area, "NCE": cross_entropy}
+
+    def figures(probabilities, times):
+        return [measure(probabilities, wrong, times) for measure in measures.values()]
 
     def differences(drawn):
-        lists = len(test.found.words)
-        found = []
-        for index in drawn:
-            times = np.bincount(index, minlength=lists)[owners].astype(float)
-            found.append([one(full, wrong, times) - one(alone, wrong, times) for one in measures])
-        return np.array(found).T
+        lists = len(test.evidence.words)
+        times = (np.bincount(index, minlength=lists)[owners].astype(float) for index in drawn)
+        return np.array([np.subtract(figures(full, t), figures(alone, t)) for t in times]).T
 
-    low, high = interval(bootstrap(len(test.found.words), differences, RESAMPLES))
-    share = f"{wrong.mean():.1%}"
-    rows = [
-        [title, share, *(f"{v:.3f}" for v in value), f"{calibration_error(p, test.correct):.3f}"]
-        for title, value, p in zip(
-            (f"{title}: agreement", f"{title}: all"), values, (alone, full), strict=True
+    spans = np.array(interval(bootstrap(len(test.evidence.words), differences, RESAMPLES))).T
+    record = {
+        "wrong": 100 * float(wrong.mean()),
+        "WER": test.rate,
+        "expected WER": confidences_of(test.evidence, weights).expected,
+        "interval of the gain": dict(zip(measures, spans.tolist(), strict=True)),
+    }
+    for title, probabilities in (("agreement", alone), ("all", full)):
+        record[title] = dict(
+            zip(measures, figures(probabilities, np.ones(len(wrong))), strict=True)
         )
-    ]
-    spans = [
-        f"{b - a:+.3f} [{lo:+.3f}, {hi:+.3f}]"
-        for a, b, lo, hi in zip(*values, low, high, strict=True)
-    ]
-    return [*rows, ["  difference", "", *spans, ""]]
+        record[title]["ECE"] = calibration_error(probabilities, test.correct)
+    return record
 
 
-def show(rows):
-    heads = ["", "wrong", "AUC", "NCE", "ECE"]
-    print("\n" + align([heads, *rows], ["left", *["right"] * 4]), flush=True)
+HEADS = ["", "wrong", "WER", "expected", "AUC", "NCE", "ECE", "AUC gains", "NCE gains"]
 
 
-def show_expected(rows):
-    cells = [
-        [name, weights, f"{rate:.2f}", f"{found:.2f}", f"{found - rate:+.2f}"]
-        for name, weights, rate, found in rows
-    ]
-    heads = ["", "weights of", "WER", "expected WER", "difference"]
-    print("\n" + align([heads, *cells], ["left", "left", *["right"] * 3]), flush=True)
+def cells(name, measured):
+    """Two rows of the printed table, agreement alone and all, with the interval of the gain."""
+    spans = measured["interval of the gain"].values()
+    rates = [f"{measured[rate]:.2f}" for rate in ("wrong", "WER", "expected WER")]
+    gains = [f"[{low:+.3f}, {high:+.3f}]" for low, high in spans]
+    alone, full = ([f"{v:.3f}" for v in measured[key].values()] for key in ("agreement", "all"))
+    return [[f"{name}: agreement", *rates, *alone, "", ""], ["  all", "", "", "", *full, *gains]]
 
 
 def draw(drawn, path: Path):
@@ -319,9 +290,9 @@ def draw(drawn, path: Path):
         if name.endswith("pick"):
             counts, means, shares = bins(scores, correct)
             error = calibration_error(scores, correct)
-            kept = counts > 0
+            filled = counts > 0
             label = f"{name.removesuffix(', pick')}, ECE {error:.3f}"
-            axes.plot(means[kept], shares[kept], "o-", markersize=3, label=label)
+            axes.plot(means[filled], shares[filled], "o-", markersize=3, label=label)
     axes.set_xlabel("confidence")
     axes.set_ylabel("share of correct words")
     axes.grid(alpha=0.3)
@@ -333,17 +304,17 @@ def draw_words(words: Path, path: Path):
     """Draws the first list of a file of confidences, coloured as in the report."""
     colours = ("#ffffff", "#fff1dc", "#fedcb0", "#fdba7c", "#ef8548", "#b8330f")
     with words.open(encoding="utf-8") as file:
-        found = json.loads(next(file))["words"]
+        words_of_list = json.loads(next(file))["words"]
     x, parts = 8, []
-    for one in found:
-        shade = level(one["probability"], CONFIDENCES)
-        width = 9 * len(one["word"]) + 8
+    for word in words_of_list:
+        shade = level(word["probability"], CONFIDENCES)
+        width = 9 * len(word["word"]) + 8
         ink = "#ffffff" if shade == len(CONFIDENCES) else "#1d2129"
-        rival = html.escape(one["rival"] or "") if one["rival_probability"] > 0.05 else ""
+        rival = html.escape(word["rival"] or "") if word["rival_probability"] > 0.05 else ""
         parts.append(
             f'<rect x="{x}" y="8" width="{width}" height="24" rx="4" fill="{colours[shade]}"/>'
-            f'<text x="{x + 4}" y="25" fill="{ink}">{html.escape(one["word"])}</text>'
-            f'<text x="{x + 4}" y="46" class="s">{one["probability"]:.2f}</text>'
+            f'<text x="{x + 4}" y="25" fill="{ink}">{html.escape(word["word"])}</text>'
+            f'<text x="{x + 4}" y="46" class="s">{word["probability"]:.2f}</text>'
             f'<text x="{x + 4}" y="62" class="s">{rival}</text>'
         )
         x += max(width, 44) + 4

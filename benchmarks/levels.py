@@ -167,7 +167,7 @@ def seconds(test, loaded):
 def auc(dev, test, weights, lm):
     """The area under the curve of wrong words, with the token scores of a model."""
     dev, test = (Words(part, lm, weights) for part in (dev, test))
-    scores = dev.fit().probabilities(test.found)
+    scores = dev.fit().probabilities(test.evidence)
     return area(scores, ~test.correct, np.ones(len(test.correct)))
 
 
