@@ -1,4 +1,4 @@
-"""The vMF normalizer against exact Bessel functions (mpmath) and SciPy."""
+"""The vMF normalizer against exact Bessel functions (mpmath)."""
 
 import mpmath
 import numpy as np
