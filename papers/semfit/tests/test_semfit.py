@@ -1,4 +1,4 @@
-"""The SemFit head: its equation, what its loss depends on, and T-TA's guarantee for its output."""
+"""The SemFit head: its equation, what its loss depends on, and standardized outputs."""
 
 import numpy as np
 import pytest
