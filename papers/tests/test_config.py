@@ -80,13 +80,3 @@ def test_vmf_needs_a_size_for_which_its_expansion_is_precise():
         InputError, match="target_size must be at least 16 with semfit_distance vmf"
     ):
         tiny_config(output_layer="semfit", semfit_distance="vmf", target_size=15)
-
-
-def test_an_unknown_family_is_refused_by_the_names_of_all(tmp_path):
-    path = tmp_path / "config.json"
-    path.write_text('{"vocab_size": 23, "model_type": "x"}')
-    with pytest.raises(
-        InputError,
-        match=r"model_type must be tta or bilm or .* or classifier, not 'x'",
-    ):
-        read_config(path)

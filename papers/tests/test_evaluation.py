@@ -12,13 +12,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import pytest
 
+from tests.modeling.tiny import VOCAB_SIZE, Vocabulary
 from tests.modeling.training.test_evaluation import CASES as OF_CORE
 from tests.modeling.training.test_evaluation import (
     SIZES,
     TABLE,
-    VOCAB_SIZE,
     M,
-    Vocabulary,
     check_figures,
     print_figures,
     run_on_jax,

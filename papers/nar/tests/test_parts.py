@@ -143,16 +143,3 @@ def test_a_language_model_starts_from_a_half(data, tmp_path):
     ours, theirs = pretrain(run).directory, load_part(whole, "decoder")
     ours, table = arrays(load_model(ours)), "encoder/embeddings/token_table"
     np.testing.assert_array_equal(ours[table], arrays(theirs)[table])
-
-
-def test_a_config_of_the_other_kind_and_a_model_of_another_size_are_one_line(data, tmp_path):
-    wrong = settings(tmp_path, data, "ae")
-    with pytest.raises(
-        InputError, match="model_type is 'autoencoder', which --objective=ae or vae"
-    ):
-        pretrain(dataclasses.replace(wrong, objective="lae"))
-    start = written(tiny_model(model_type="bilm", intermediate_size=13), tmp_path / "start")
-    wrong = settings(tmp_path, data, "ae", init_checkpoint=str(start))
-    with pytest.raises(InputError, match="start"):
-        pretrain(wrong)
-    assert tiny_config().can_exchange_pieces

@@ -37,7 +37,7 @@ def test_c_and_predictions_are_those_of_scikit_learns_grid_search():
     found = set()
     for seed, noise in (0, 0.7), (2, 5.0):
         features, labels = examples(seed=seed, noise=noise)
-        [split] = make_splits((90, 0, 30), labels, 5, seed)
+        [split] = make_splits((90, 0, 30), labels, 3, seed)
         shrink = FunctionTransformer(lambda x: x / SIZE**0.5)
         steps = StandardScaler(), shrink, LogisticRegression(max_iter=1000, tol=1e-6)
         grid = {"logisticregression__C": CS}
@@ -63,7 +63,7 @@ def test_c_is_the_smallest_of_the_best():
 
 def test_test_rows_take_no_part_in_training_scaling_or_the_choice_of_c():
     features, labels = examples(noise=2.5)
-    for split in make_splits((120, 0, 0), labels, 4, 0):
+    for split in make_splits((120, 0, 0), labels, 2, 0):
         ours = probe(features, labels, split, accuracy(labels))
         others, wrong = features.copy(), labels.copy()
         others[split.test[1:]] *= 1000.0  # all test rows but the first

@@ -110,11 +110,12 @@ def test_named_entities(tmp_path):
 
 
 def test_the_numbers_are_those_of_the_parts(data, model):
-    [_, row] = (report := probe_files(ProbeConfig(data_file=data, num_folds=3))).rows
-    assert (row.size, len(row.values), len(row.cs), row.not_converged) == (26, 3, 9, 0)
-    assert row.mean == pytest.approx(sum(row.values) / 3)
+    report = probe_files(ProbeConfig(data_file=data, num_folds=3, num_seeds=2))
+    [_, row] = report.rows
+    assert (row.size, len(row.values), len(row.cs), row.not_converged) == (26, 2, 6, 0)
+    assert row.mean == pytest.approx(sum(row.values) / 2)
     squares = [(value - row.mean) ** 2 for value in row.values]
-    assert row.cells()[3] == f"{(sum(squares) / 2) ** 0.5:.2f}"
+    assert row.cells()[3] == f"{sum(squares) ** 0.5:.2f}"
     assert all(value * 60 / 100 == pytest.approx(round(value * 60 / 100)) for value in row.values)
     assert (report.measure, report.sizes) == ("accuracy", (60, 0, 0))
 
@@ -166,16 +167,6 @@ def test_models_are_compared_pairwise(tmp_path, monkeypatch):
     assert all(len(texts) in (0, 60) for m in models.values() for _, texts in m.encoded)
 
 
-def test_every_distinct_sentence_is_encoded_once_per_kind_of_vectors(tmp_path, model):
-    path = write(tmp_path / "f", texts(40) * 2)
-    config = ProbeConfig(data_file=path, representation=["context", "embed"], num_folds=2)
-    probe_files(config)
-    encoded = [(name, sentences) for name, sentences in model.encoded if sentences]
-    assert [name for name, _ in encoded] == ["context", "embed"]
-    for _, sentences in encoded:
-        assert len(sentences) == len(set(sentences))
-
-
 NO_LABEL = "sentence\tlabel\nthe\t\n"
 
 
@@ -183,11 +174,7 @@ NO_LABEL = "sentence\tlabel\nthe\t\n"
     ("train", "test", "flags", "message"),
     [
         (None, None, {}, "train: no such file"),
-        ("", None, {}, "train: the file is empty"),
-        ("text\tlabel\na\tb\n", None, {}, "train:1: the column 'sentence' is missing"),
         (NO_LABEL, None, {}, "train:2: the column 'label' is empty"),
-        ("sentence\tlabel\na\tx\nb\tx\n", None, {},
-         "train: expected at least two labels, all rows have 'x'"),
         ("sentence\tlabel\n" + "a\tx\n" * 20 + "b\ty\n" * 11, None, {},
          "train: the label 'y' has too few rows: 10 folds need 12, got 11"),
         ("sentence\tlabel\n" + "a\tx\n" * 20 + "b\ty\n" * 11, "sentence\tlabel\na\tx\nb\tz\n", {},
@@ -199,7 +186,6 @@ NO_LABEL = "sentence\tlabel\nthe\t\n"
         ("a\tB-x\n\n" * 10, "a\tO\n", {"ner": True}, "test: the file has no entities"),
         ("a\tB-x\n\n" * 10, "a\tO\nb\tB-x\nc\tB-y\n", {"ner": True},
          "test:3: unknown type of entity 'y'; the training part has 'x'"),
-        ("a\tB-x\n\n" * 10, "a\tB-x\nb\tO\tO\n", {"ner": True}, "test:2: expected 2 columns"),
     ],
 )  # fmt: skip
 def test_bad_input_is_refused_before_the_model_is_loaded(
@@ -221,18 +207,10 @@ class Broken(FakeModel):
         return vectors
 
 
-@pytest.mark.parametrize(
-    ("model", "representation", "message"),
-    [
-        (FakeModel(), "token", "fake: representation must be context or embed, not 'token'"),
-        (FakeModel(), "embed+token", "fake: representation must be context or embed, not 'token'"),
-        (Broken(), "context", "small, context: the vector of row 2 is not finite"),
-    ],
-)
-def test_a_model_without_the_vectors(data, monkeypatch, model, representation, message):
-    monkeypatch.setattr(tta, "load", lambda name, **options: model)
-    with pytest.raises(InputError, match=f"^{re.escape(message)}"):
-        probe_files(ProbeConfig(data_file=data, representation=[representation], num_folds=2))
+def test_a_vector_that_is_not_finite_is_refused(data, monkeypatch):
+    monkeypatch.setattr(tta, "load", lambda name, **options: Broken())
+    with pytest.raises(InputError, match=r"^small, context: the vector of row 2 is not"):
+        probe_files(ProbeConfig(data_file=data, num_folds=2))
 
 
 def test_a_missing_package_is_named():

@@ -44,12 +44,6 @@ def test_labels_are_read_off_the_maxima_of_each_text(texts):
     np.testing.assert_allclose(model.compute_loss(given, y, expected), loss, rtol=1e-5)
 
 
-def test_a_text_without_words_has_zeros():
-    model, given = built(LabelModel), inputs([2, 1])
-    given["padding_mask"][1] = False
-    np.testing.assert_allclose(model(given)[1], model.output_dense.bias.numpy(), atol=1e-6)
-
-
 def test_the_loss_of_tags_is_that_of_the_crf():
     model, given = built(TagModel), inputs([4, 1, 3])
     emitted = model(given)

@@ -1,6 +1,7 @@
 """tta create-vectors --source=fasttext: words and n-grams, from a file or trained; refused."""
 
 import os
+import re
 
 import numpy as np
 import pytest
@@ -250,7 +251,6 @@ def test_a_folder_of_words_without_ngrams(dataset, tmp_path):
         ("ngrams.npy", None, "ngrams.npy: no such file; tta create-vectors writes it"),
         ("ngrams.npy", np.zeros((53, 8), np.float16), "ngrams.npy: all vectors are zero"),
         ("ngrams.npy", np.ones((53, 9), np.float16), "ngrams.npy: its vectors have 9 numbers, but"),
-        ("vectors.npy", np.ones((12, 8), np.float16), "vectors.npy: it has 12 vectors, and vocab"),
         ("vectors.npy", np.full((13, 8), np.nan, np.float16), "the vector of '[PAD]' is not fini"),
     ],
 )
@@ -259,7 +259,5 @@ def test_a_damaged_folder(dataset, tmp_path, name, content, rule):
     (tmp_path / name).unlink()
     if content is not None:
         np.save(tmp_path / name, content)
-    with pytest.raises(InputError) as error:
+    with pytest.raises(InputError, match=re.escape(rule)):
         tta.load(f"vectors:{tmp_path}")
-    assert rule in str(error.value)
-    assert "\n" not in str(error.value)

@@ -196,22 +196,9 @@ def test_vectors_of_a_trained_input_layer_are_targets_of_another_model_which_res
         )
 
 
-@pytest.mark.parametrize(
-    ("name", "changes", "message"),
-    [
-        ("adaptive", {"vectors": None}, "input_layer vectors needs vectors; tta create-vectors"),
-        ("characters", {"vectors": "vectors"}, "vectors needs output_layer semfit or input_layer"),
-        ("tokens", {"objective": "lae"}, "model_type is 'elmo', which --objective=bidirectional_c"),
-        ("tokens", {"config": {"tokenizer": "word_pieces"}}, "tokenizer is 'word_pieces', but the"),
-        ("tokens", {"config": {"vocab_size": 99}}, "vocab_size is 99, but "),
-        ("tokens", {"contrast_weight": 0.1}, "contrast_weight is not for the objective bidirect"),
-    ],
-)
-def test_what_does_not_fit_is_one_clear_line(folder, name, changes, message):
-    if changes.get("vectors"):
-        changes = {"vectors": str(folder / changes["vectors"])}
-    with pytest.raises(InputError, match=message):
-        train(folder, name, 10, "refused", **changes)
+def test_a_loss_of_another_objective_is_refused_before_anything_is_written(folder):
+    with pytest.raises(InputError, match="contrast_weight is not for the objective bidirect"):
+        train(folder, "tokens", 10, "refused", contrast_weight=0.1)
     assert not (folder / "refused/config.json").exists()
 
 
@@ -225,8 +212,6 @@ def test_the_configs_of_the_repository_are_those_of_the_paper():
     assert round(semfit.num_parameters / 1e6) == 76
     assert round(read_config(root / "elmo.json", **words).num_parameters / 1e6) == 501
     assert round(read_config(root / "elmo-a.json", **words).num_parameters / 1e6) == 196
-    for path in root.glob("elmo*.json"):
-        read_config(path, **words)
 
 
 def test_no_two_configs_of_the_repository_are_equal():

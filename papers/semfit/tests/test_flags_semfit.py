@@ -1,6 +1,5 @@
 """SemFit from text to vectors, a trained model and its uses; stopped and resumed; refused."""
 
-import json
 import shutil
 
 import h5py
@@ -99,40 +98,16 @@ def broken(folder, name, change):
 @pytest.mark.parametrize(
     ("changes", "rule"),
     [
-        ({"vectors": None}, "output_layer semfit needs vectors; tta create-vectors"),
-        ({"output_layer": "tied_softmax"}, "vectors needs output_layer semfit"),
         (
             {"output_layer": None, "vectors": None, "semfit_distance": "l2"},
             "semfit_distance needs output_layer semfit, not tied_softmax",
         ),
-        ({"vectors": "none"}, "none/vectors.npy: no such file; tta create-vectors writes"),
-        ({"config_file": "other_size.json"}, "vectors.npy: its vectors have 19 numbers, but targe"),
-        ({"config_file": "small.json"}, "target_size must be at least 16 with semfit_distance vmf"),
-        ({"init_checkpoint": "other_size"}, "other_size: weight encoder/layer_1/"),
+        ({"vectors": "none"}, "^none/vectors.npy: no such file; tta create-vectors writes"),
     ],
 )
-def test_what_does_not_fit_is_refused_in_one_line(folder, changes, rule):
-    from tests.modeling.tiny import tiny_model
-    from tta.modeling.formats.model_directory import save_model
-
-    write = {"other_size.json": {"target_size": 23}}
-    write["small.json"] = {"target_size": 15, "semfit_distance": "vmf"}
-    for name, more in write.items():
-        values = json.loads((folder / "tta.json").read_text()) | {"output_layer": "semfit"} | more
-        (folder / name).write_text(json.dumps(values))
-    if "init_checkpoint" in changes:
-        VOCABULARY.save(folder / "vocab.txt", overwrite=True)
-        (folder / "other_size").mkdir()
-        VOCABULARY.save(folder / "other_size/vocab.txt")
-        save_model(tiny_model(num_hidden_layers=2), folder / "other_size", "")
-    changes = dict(changes)
-    for name in ("config_file", "init_checkpoint", "vectors"):
-        if isinstance(changes.get(name), str):
-            changes[name] = str(folder / changes[name])
-    with pytest.raises(InputError) as error:
+def test_what_does_not_fit_is_refused(folder, changes, rule):
+    with pytest.raises(InputError, match=rule):
         pretrain(PretrainingConfig(**settings(folder, "refused", **changes)))
-    assert rule in str(error.value)
-    assert "\n" not in str(error.value)
 
 
 def test_a_run_goes_on_with_its_own_vectors_only(folder, whole):

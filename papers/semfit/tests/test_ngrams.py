@@ -83,37 +83,17 @@ def test_a_copy_is_equal(tmp_path):
     assert NgramVectors(write(tmp_path, min_n=4)).digest != ngrams.digest
 
 
-def damage(change):
-    array = ARRAY.copy()
-    array[7, 2] = change
-    return array
-
-
-@pytest.mark.parametrize(
-    ("array", "rule"),
-    [
-        (damage(np.nan), "the vector of bucket 7 is not finite"),
-        (np.zeros_like(ARRAY), "all vectors are zero"),
-        (ARRAY[0], "expected vectors of 1 to 100,000 numbers, got shape [5]"),
-        (ARRAY[:0], "expected vectors of 1 to 100,000 numbers, got shape [0, 5]"),
-        (ARRAY.astype(np.int8), "vectors must be float16 or float32, not int8"),
-    ],
-)
-def test_damaged_vectors(tmp_path, array, rule):
-    with pytest.raises(InputError) as error:
-        NgramVectors(write(tmp_path, array)).check_values()
-    assert str(error.value) == f"{tmp_path / 'ngrams.npy'}: {rule}"
-
-
-def test_a_truncated_a_missing_and_another_size(tmp_path):
-    path = write(tmp_path) / "ngrams.npy"
+def test_damaged_vectors_another_size_and_settings_that_are_missing(tmp_path):
+    """test_target_vectors.py has the other rules of such arrays."""
+    damaged = np.where(np.arange(BUCKETS)[:, None] == 7, np.nan, ARRAY)
+    with pytest.raises(InputError, match=r"ngrams\.npy: the vector of bucket 7 is not finite"):
+        NgramVectors(write(tmp_path, damaged)).check_values()
+    with pytest.raises(InputError, match=r"ngrams\.npy: expected vectors of 1 to 100,000 numbers"):
+        NgramVectors(write(tmp_path, ARRAY[:0]))
     with pytest.raises(InputError, match=r"ngrams\.npy: its vectors have 5 numbers, but those of"):
-        NgramVectors(tmp_path).check_size(6)
-    path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(InputError, match=r"ngrams\.npy: not a readable NumPy file: "):
-        NgramVectors(tmp_path)
-    path.unlink()
-    with pytest.raises(InputError, match=r"ngrams\.npy: no such file; tta create-vectors writes"):
+        NgramVectors(write(tmp_path)).check_size(6)
+    (tmp_path / "ngrams.json").unlink()
+    with pytest.raises(InputError, match=r"ngrams\.json: cannot be read"):
         NgramVectors(tmp_path)
 
 
@@ -135,10 +115,3 @@ def test_wrong_settings(tmp_path, settings, rule):
     with pytest.raises(InputError) as error:
         NgramVectors(tmp_path)
     assert str(error.value).startswith(f"{tmp_path / 'ngrams.json'}: {rule}")
-
-
-def test_settings_that_are_missing(tmp_path):
-    write(tmp_path)
-    (tmp_path / "ngrams.json").unlink()
-    with pytest.raises(InputError, match=r"ngrams\.json: cannot be read"):
-        NgramVectors(tmp_path)

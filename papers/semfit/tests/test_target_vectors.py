@@ -80,13 +80,10 @@ def with_value(place, value, dtype="float16"):
     ("array", "rule"),
     [
         (ARRAY[1:], "it has 22 vectors, and vocab.txt has 23 tokens"),
-        (np.concatenate([ARRAY, ARRAY[:1]]), "it has 24 vectors, and vocab.txt has 23 tokens"),
         (with_value((7, 3), np.nan), "the vector of 'c' is not finite"),
-        (with_value((22, 6), np.inf), "the vector of 'r' is not finite"),
         (np.zeros_like(ARRAY), "all vectors are zero"),
         (ARRAY.astype(np.float64), "vectors must be float16 or float32, not float64"),
         (ARRAY.astype(">f4"), "vectors must be float16 or float32, not >f4"),
-        (ARRAY.astype(np.int32), "vectors must be float16 or float32, not int32"),
         (ARRAY[0], "expected vectors of 1 to 100,000 numbers, got shape [7]"),
         (ARRAY[:, :0], "expected vectors of 1 to 100,000 numbers, got shape [23, 0]"),
         (ARRAY.astype(object), "not a readable NumPy file: "),

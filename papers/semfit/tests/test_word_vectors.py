@@ -101,17 +101,13 @@ BINARY = as_binary(ONE_WORD)
     [
         (b"", "the file is empty"),
         (b"# A title\n\nSome text.\n", "1: expected 2 numbers after '#', got 'A'"),
-        (b"word\n", "1: expected a word and its numbers, between blanks"),
         (b"a\t1\t2\n", "1: expected a word and its numbers, between blanks"),
-        (b"a 1 2\nb 3\nc 4 5\n", "2: expected a word and 2 numbers, got 1 after 'b'"),
         (b"a 1 2\nb 3 4 5\n", "2: expected a word and 2 numbers, got 3 after 'b'"),
         (b"a 1 2\n\nc 4 5\n", "2: expected a word and 2 numbers, got 0 after ''"),
         (b"a 1 2\nb 3 4\nc 4 x\n", "3: expected 2 numbers after 'c', got 'x'"),
-        (b"a 1 2\nb 3 4\nc nan 1\n", "3: the vector of 'c' is not finite"),
         (b"a 1 2\nb 3 4\nc 1e40 1\n", "3: the vector of 'c' is not finite"),
         (b"a 1 inf\n", "1: the vector of 'a' is not finite"),
         (b"3 2\na 1 2\nb 3 4\n", "the header says 3 words, the file has 2"),
-        (b"1 2\na 1 2\nb 3 4\n", "the header says 1 words, the file has 2"),
         (b"2 2\na 1 2\nb 3\n", "3: expected a word and 2 numbers, got 1 after 'b'"),
         (b"3 0\na\n", "1: a vector has 1 to 100,000 numbers, not 0"),
         (b"3 999999999\na 1\n", "1: a vector has 1 to 100,000 numbers, not 999999999"),
@@ -143,10 +139,3 @@ def test_a_pipe_is_refused(tmp_path):
         message = f"{shown}: it is read more than once: expected a file, not a pipe"
         with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
             WordVectorFile(path)
-
-
-def test_a_broken_archive(tmp_path):
-    path = tmp_path / "vectors.gz"
-    path.write_bytes(gzip.compress(as_text(VECTORS) * 1000)[:-300])
-    with pytest.raises(InputError, match=r"vectors\.gz: broken or truncated archive"):
-        WordVectorFile(path).read(["the"])

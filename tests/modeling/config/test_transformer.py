@@ -36,15 +36,11 @@ BAD_VALUES = [
     ("first_query_token_id", "4", "first_query_token_id must be of type"),
     ("model_type", None, "model_type must be of type str, not None"),
     ("learned_normalizer", 1, "learned_normalizer must be of type bool, not 1"),
-    ("output_layer", 3, "output_layer must be of type str, not 3"),
-    ("do_lower_case", 1, "do_lower_case must be of type bool, not 1"),
     ("tokenizer", "letters", "tokenizer must be word_pieces or words, not 'letters'"),
-    ("tokenizer", None, "tokenizer must be of type str, not None"),
     ("output_layer", "vae", "output_layer must be tied_softmax or softmax"),
     ("head", {}, "head must be the TiedSoftmaxSettings of output_layer tied_softmax, not {}"),
     # Refused by arithmetic, before anything is allocated.
     ("vocab_size", 10**12, "a model has at most 10,000,000,000 parameters, not 16,"),
-    ("max_position_embeddings", 10**12, "a model has at most 10,000,000,000 parameters"),
     ("intermediate_size", 10**4299, "a model has at most 10,000,000,000 parameters, not far more"),
     ("num_hidden_layers", 1001, "a model has at most 1,000 layers, not 1001"),
     ("initializer_range", 10**400, "initializer_range must be of type float, not 1000"),
@@ -59,7 +55,6 @@ BAD_FILES = [
     (b"[23]", "expected a JSON object, found list"),
     (b"{}", "vocab_size is missing"),
     (b'{"vocab_size": 23, "hiden_size": 15}', "unknown key 'hiden_size'; the keys are "),
-    (b'{"vocab_size": 0}', "vocab_size must be at least 1, not 0"),
 ]
 
 
@@ -150,8 +145,6 @@ def test_bert_s_own_keys_are_ignored_and_the_paper_s_size_is_the_default(tmp_pat
     ("name", "value", "rule"),
     [
         ("log_normalizer_weight", -0.1, "log_normalizer_weight must be 0 or more, not -0.1"),
-        ("decorrelation_weight", float("nan"), "decorrelation_weight must be 0 or more, not nan"),
-        ("contrast_weight", -1.0, "contrast_weight must be 0 or more, not -1.0"),
         ("contrast_weight", "1", "contrast_weight must be of type float, not '1'"),
     ],
 )

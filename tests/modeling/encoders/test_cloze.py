@@ -12,15 +12,14 @@ from tests.modeling.tiny import MASK_ID, arrays, batch, tiny_config, tiny_model
 from tta.errors import InputError
 from tta.modeling.models.language_model import LanguageModel
 
-SHAPES = [(1, 1), (2, 1), (1, 2), (2, 3)]  # layers of a tower, combining layers
+SHAPES = [(1, 1), (1, 2), (2, 3)]  # layers of a tower, combining layers
 FORMS = [{}, {"norm_first": True, "max_relative_distance": 3}]
 # Every shape, every form, the largest shape with every type: each is a graph.
 CASES = [
     pytest.param(SHAPES[0], FORMS[0], *BFLOAT16.values, marks=BFLOAT16.marks),
     (SHAPES[1], {"first_query_token_id": MASK_ID}, "float32"),
-    (SHAPES[2], {"first_query_token_id": MASK_ID}, "float32"),
-    (SHAPES[3], FORMS[1], "float32"),
-    pytest.param(SHAPES[3], FORMS[1], *BFLOAT16.values, marks=BFLOAT16.marks),
+    (SHAPES[2], FORMS[1], "float32"),
+    pytest.param(SHAPES[2], FORMS[1], *BFLOAT16.values, marks=BFLOAT16.marks),
 ]
 
 
@@ -60,7 +59,7 @@ def test_with_word_ids_a_token_is_hidden_from_the_earlier_pieces_of_its_word_too
 # The smallest and the largest shape, each with every form, and word ids or none.
 PAIRS = [
     (shape, form, bool((i + j) % 2))
-    for i, shape in enumerate([SHAPES[0], SHAPES[3]])
+    for i, shape in enumerate([SHAPES[0], SHAPES[2]])
     for j, form in enumerate([*FORMS, {"first_query_token_id": MASK_ID}])
 ]
 

@@ -177,13 +177,13 @@ def test_the_products_that_the_last_layer_norm_magnifies_can_be_float32():
 def test_gradient_of_an_output_with_respect_to_its_own_token_is_exactly_zero(model_type):
     model = family(model_type, first_query_token_id=None)
     embeddings = model.encoder.embeddings
-    ids = tf.constant([[6, 7, 8, 9, 10]])
-    for i in range(5):
+    ids = tf.constant([[6, 7, 8]])
+    for i in range(3):
         with tf.GradientTape() as tape:
-            states = model.encode({"input_ids": ids, "padding_mask": tf.ones((1, 5), tf.bool)})
+            states = model.encode({"input_ids": ids, "padding_mask": tf.ones((1, 3), tf.bool)})
             total = tf.reduce_sum(states["hidden_states"][0, i] ** 3)
         gradient = tf.convert_to_tensor(tape.gradient(total, embeddings.token_table.value))
-        norms = np.linalg.norm(gradient, axis=-1)[6:11]
+        norms = np.linalg.norm(gradient, axis=-1)[6:9]
         assert norms[i] == 0.0
         assert (np.delete(norms, i) > 0.0).all()
 
@@ -220,10 +220,10 @@ def test_encoder_and_head_equal_the_plain_equations(depth, first_query):
 @pytest.mark.parametrize("words", [False, True])
 def test_a_score_depends_neither_on_the_batch_nor_on_padding(model_type, dtype, most, mean, words):
     model = family(model_type, dtype)
-    lengths = [1, 2, 5, 11, 17]
+    lengths = [1, 5, 17]
     together = batch(lengths, width=19)
     if words:
-        starts = np.random.default_rng(1).random((5, 19)) < 0.4
+        starts = np.random.default_rng(1).random((3, 19)) < 0.4
         together |= {"word_ids": starts.cumsum(axis=1).astype(np.int32)}
     ids, mask = together["input_ids"], together["padding_mask"]
     scores = np.asarray(log_probabilities(model, together, ids)) * mask
@@ -246,7 +246,7 @@ def test_a_row_of_padding_alone_gives_finite_numbers(model_type):
 
 
 def test_log_probabilities_are_the_logits_log_softmax_at_the_targets():
-    model, inputs = tiny_model(), batch([7, 3])
+    model, inputs = family("tta"), batch([7, 3])
     targets = batch([7, 7], seed=1)["input_ids"]
     expected = numpy_tta.log_softmax(model(inputs)["logits"].numpy().astype(np.float64))
     expected = np.take_along_axis(expected, targets[..., None], axis=-1)[..., 0]
@@ -271,7 +271,7 @@ def test_dropout_moves_the_query_and_the_key_value_stream_in_training_only(model
 
 @each_family
 def test_a_sequence_longer_than_the_positions_is_refused(model_type):
-    with pytest.raises(
-        ValueError, match=r"at most 19 positions \(max_position_embeddings\), not 20"
-    ):
+    rule = r"at most 19 positions \(max_position_embeddings\), not 20"
+    assert family(model_type)(batch([19]))["logits"].shape[1] == 19
+    with pytest.raises(ValueError, match=rule):
         family(model_type)(batch([20]))

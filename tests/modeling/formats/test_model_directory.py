@@ -56,6 +56,7 @@ def test_missing_files_are_named(directory, tmp_path):
     with pytest.raises(InputError, match=r"README\.md: no such model directory"):
         load_model(directory / "README.md")
     (directory / "model.weights.h5").unlink()
+    (directory / "checkpoints").mkdir()
     with pytest.raises(InputError, match=r"no model\.weights\.h5 and no checkpoint of its train"):
         load_model(directory)
     (directory / "config.json").unlink()
@@ -63,20 +64,10 @@ def test_missing_files_are_named(directory, tmp_path):
         load_model(directory)
 
 
-@pytest.mark.parametrize(
-    ("changes", "rule"),
-    [
-        ({"vocab_size": 29}, r"token_table has shape \[23, 15\], the config requires \[29, 15\]"),
-        ({"num_hidden_layers": 3}, r"weight encoder/layer_2/attention/key/bias is missing"),
-        ({"num_hidden_layers": 1}, r"weight encoder/layer_1/\S+ is not one of the model's"),
-        # Models of 6 to 10 GB or five million layers are refused before they are built.
-        ({"vocab_size": 10**8}, r"too few for the 1,\d+,\d+,\d+ parameters of config\.json"),
-        ({"max_position_embeddings": 10**8}, r"too few for the 1,\d+,\d+,\d+ parameters"),
-    ],
-)
-def test_a_config_that_does_not_fit_the_weights_is_refused(directory, changes, rule):
+def test_a_model_that_its_file_cannot_hold_is_refused_before_it_is_built(directory):
     path = directory / "config.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"vocab_size": 10**8}))
+    rule = r"too few for the 1,\d+,\d+,\d+ parameters of config\.json"
     with pytest.raises(InputError, match=rule):
         load_model(directory)
 

@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 
 from tests.modeling import numpy_tta
+from tests.modeling.encoders.test_encoders import numbers_of_positions
 from tests.modeling.tiny import (
     MASK_ID,
     VOCAB_SIZE,
@@ -16,7 +17,6 @@ from tests.modeling.tiny import (
 )
 from tta.errors import InputError
 from tta.modeling.config.model_types import MODEL_TYPES
-from tta.modeling.functions import layers
 from tta.modeling.likelihood import likelihood_of
 from tta.modeling.objectives import OBJECTIVES
 
@@ -244,14 +244,7 @@ def test_every_family_has_objectives_and_an_unknown_one_is_refused():
 
 @pytest.mark.parametrize("what", ["token_scores", "token_states"])
 def test_a_tta_computes_no_query_at_a_position_that_nobody_wants(monkeypatch, what):
-    model, inputs, asked = tiny_model(), batch([7, 3]), []
-    feed_forward = layers.feed_forward
-
-    def counted(k, w, x, hidden_act):
-        asked.append(x.shape[1])
-        return feed_forward(k, w, x, hidden_act)
-
-    monkeypatch.setattr(layers, "feed_forward", counted)
+    model, inputs, asked = tiny_model(), batch([7, 3]), numbers_of_positions(monkeypatch)
     wanted = np.zeros((2, 7), bool)
     wanted[:, 1:6] = True
     function = {"token_scores": token_scores, "token_states": token_states}[what]

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from tests.commands import environment
-from tests.modeling.tiny import of_core
+from tests.modeling.tiny import VOCAB_SIZE, Vocabulary, of_core
 from tta.data.records.arrays import ArrayBatches
 from tta.data.records.features import ModelInputs
 from tta.modeling.config.base import config_from
@@ -28,7 +28,7 @@ from tta.modeling.training.evaluation import Evaluator
 pytestmark = pytest.mark.tensorflow
 
 LENGTHS = (3, 3, 4, 5, 5, 6, 7, 4, 3, 9)
-VOCAB_SIZE, M = 23, 17
+M = 17
 TABLE = np.random.default_rng(0).normal(size=(VOCAB_SIZE, M)).astype(np.float32)
 TABLE[7] = 0.0  # a piece without a vector
 SIZES = {"hidden_size": 15, "num_attention_heads": 3, "intermediate_size": 17}
@@ -40,15 +40,6 @@ CASES = {
     "one token masked at a time": ("mlm", SIZES | {"model_type": "bilm"}),
     "each token from those before it": ("clm", SIZES | {"model_type": "unilm"}),
 }
-
-
-class Vocabulary:
-    """What objectives ask of a vocabulary."""
-
-    mask_id = 4
-
-    def __len__(self):
-        return VOCAB_SIZE
 
 
 def parts_of(case):

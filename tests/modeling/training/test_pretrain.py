@@ -223,15 +223,6 @@ def test_a_config_without_vocab_size_takes_the_vocabulary_s(finished):
         read_config(folder / "config.json")
 
 
-def test_a_config_of_another_vocab_size_is_refused(tmp_path):
-    write_dataset(tmp_path / "data", sentences(20))
-    config = tiny_run(tmp_path)
-    tiny_config(vocab_size=29).to_json(tmp_path / "config.json")
-    rule = r"vocab_size is 29, but \S+ has 23 tokens; without vocab_size, the config takes that n"
-    with pytest.raises(InputError, match=rule):
-        pretrain(config)
-
-
 @pytest.mark.parametrize("path", sorted(ROOT.glob("configs/*.json")), ids=lambda path: path.stem)
 def test_the_configs_of_the_repository_fit_any_vocabulary(path):
     size = 825 if "elmo-a" not in path.stem else 200_825  # more than its clusters' first words

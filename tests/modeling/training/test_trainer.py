@@ -103,11 +103,6 @@ def uninterrupted(shard, tmp_path_factory):
     return trainer
 
 
-def test_the_epochs_ended_where_the_stops_above_assume(shard):
-    sizes = [sum(1 for _ in epoch_of(shard, e)) for e in range(2)]
-    assert sizes == [11, 11]
-
-
 def test_the_position_counts_steps_epochs_batches_and_real_tokens(uninterrupted, shard):
     tf.random.set_seed(0)
     last = list(epoch_of(shard, 2))[:1]
@@ -375,8 +370,7 @@ def save_at(shard, output_dir, *steps):
     return trainer
 
 
-@pytest.mark.parametrize("share", [0, 0.5])
-def test_a_run_goes_on_from_the_checkpoint_before_a_damaged_one(shard, tmp_path, capfd, share):
+def test_a_run_goes_on_from_the_checkpoint_before_a_damaged_one(shard, tmp_path, capfd):
     trainer = save_at(shard, tmp_path, 1)
     expected = np.asarray(trainer.model.head.bias).copy()
     trainer.model.head.bias.assign_add(np.ones_like(expected))
@@ -384,7 +378,7 @@ def test_a_run_goes_on_from_the_checkpoint_before_a_damaged_one(shard, tmp_path,
     trainer.save()
     folder = tmp_path / "checkpoints"
     path = folder / "ckpt-2.safetensors"
-    path.write_bytes(path.read_bytes()[: int(share * path.stat().st_size)])
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
     resumed = make_trainer(shard, tmp_path)
     assert resumed.restore() == 1
     np.testing.assert_array_equal(resumed.model.head.bias, expected)
@@ -462,11 +456,6 @@ def test_a_disk_that_fills_up_leaves_the_last_checkpoint(shard, tmp_path):
     assert "\n" not in str(error.value)
     assert make_trainer(shard, folder).restore() == 5
     assert files() == before
-
-
-def test_two_checkpoints_are_kept(uninterrupted):
-    names = sorted(p.name for p in (uninterrupted.output_dir / "checkpoints").iterdir())
-    assert names == ["ckpt-20.safetensors", "ckpt-23.safetensors"]
 
 
 @pytest.mark.parametrize("model_type", ["tta", "bilm", "unilm", "cloze"])

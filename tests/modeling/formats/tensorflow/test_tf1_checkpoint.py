@@ -145,13 +145,6 @@ def test_a_damaged_list_of_checkpoints_is_not_used(directory, content):
     np.testing.assert_array_equal(load_model(directory).token_table, expected)
 
 
-def test_values_that_are_declared_but_not_there_are_not_allocated(directory):
-    (data,) = directory.glob("*.data-*")
-    data.write_bytes(data.read_bytes()[:-4])
-    with pytest.raises(InputError, match=r"model\.ckpt: it declares [\d,]+ bytes of values"):
-        load_model(directory)
-
-
 # The names that the original repository gives to a trained model's files.
 PIECES = ("[PAD]", "[EOS]", "[UNK]", "[SOS]", "[MASK]", "[CLS]", "[SEP]", *"abcdefghijklmnop")
 VOCABULARY = "vocab-lower.sub-32k.txt"
@@ -207,13 +200,6 @@ def without(name):
 QUERY = "bert/encoder/layer_1/attention/self/query/kernel"
 BAD_VARIABLES = [
     (without(QUERY), f"variable {QUERY} is missing"),
-    (without("cls/predictions/output_bias"), "variable cls/predictions/output_bias is missing"),
-    (original_variables() | {"bert/embeddings/word_embeddings": np.zeros((29, 15), np.float32)},
-     "token_table has shape [29, 15], the config requires [23, 15]"),
-    (original_variables() | {QUERY: np.full((15, 15), np.nan, np.float32)},
-     "layer_1/attention/query/kernel holds values that are not finite"),
-    (original_variables() | {QUERY: np.zeros((15, 15), np.int32)},
-     "layer_1/attention/query/kernel has type int32, not a float type"),
     (original_variables() | {"bert/encoder/layer_2/output/dense/bias": np.zeros(15, "float32")},
      "variable bert/encoder/layer_2/output/dense/bias does not belong to a model of this config"),
     ({k: v for k, v in original_variables().items() if not k.startswith("cls/predictions")},
@@ -229,19 +215,6 @@ def test_variables_that_do_not_fit_are_refused(tmp_path, variables, rule):
         load_model(write(tmp_path / "original", variables))
     assert str(error.value).startswith(str(tmp_path / "original" / "model.ckpt"))
     assert rule in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("changes", "rule"),
-    [
-        ({"num_hidden_layers": 3}, "variable bert/encoder/layer_2/.* is missing"),
-        ({"max_position_embeddings": 17}, r"has shape \[19, 15\], the config requires \[17, 15\]"),
-        ({"vocab_size": 10**8}, r"too few for the 1,\d+,\d+,\d+ parameters of config\.json"),
-    ],
-)
-def test_a_config_that_does_not_fit_is_refused(tmp_path, changes, rule):
-    with pytest.raises(InputError, match=rule):
-        load_model(write(tmp_path / "original", original_variables(), CONFIG | changes))
 
 
 def test_damaged_files_are_refused_and_named(directory):
