@@ -1,9 +1,11 @@
-"""ProjectedLSTM against a NumPy twin; reversed sentences."""
+"""ProjectedLSTM against Keras's LSTM and a NumPy twin; reversed sentences; the scalar mix."""
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from tests.modeling.tiny import randomize
+from tta.papers.glue.task_layers import ScalarMix
 from tta.papers.semfit.lstm import ProjectedLSTM, reverse_sentences
 
 pytestmark = pytest.mark.tensorflow
@@ -11,14 +13,14 @@ pytestmark = pytest.mark.tensorflow
 B, T, SIZE, UNITS, PROJECTION = 2, 7, 5, 11, 3
 
 
-def inputs(networks):
-    return np.random.default_rng(1).normal(size=(B, T, networks, SIZE)).astype(np.float32)
+def inputs(networks, scale=1.0):
+    return np.random.default_rng(1).normal(0, scale, (B, T, networks, SIZE)).astype(np.float32)
 
 
-def built(*arguments, **options):
+def built(*arguments, seed=0, **options):
     layer = ProjectedLSTM(*arguments, **options)
     layer.build((None, None, layer.num_networks, SIZE))
-    randomize({v.path: v for v in layer.weights})
+    randomize({v.path: v for v in layer.weights}, seed)
     return layer
 
 
@@ -69,9 +71,24 @@ def test_each_network_is_the_numpy_twin(options):
         np.testing.assert_allclose(found[:, :, network], expected, atol=2e-5)
 
 
-def test_bfloat16_makes_a_small_difference():
-    full, rough = (built(UNITS, PROJECTION, dtype=d) for d in ("float32", "mixed_bfloat16"))
-    assert 0 < np.abs(rough(inputs(1)) - full(inputs(1))).max() < 0.15
+def test_the_forget_gate_begins_open_and_the_biases_at_zero():
+    layer = ProjectedLSTM(UNITS)
+    layer.build((None, None, 1, SIZE))
+    i, f, g, o = np.split(layer.biases[0].numpy(), 4)
+    assert (f == 1).all()
+    assert not np.concatenate([i, g, o]).any()
+
+
+def test_gradients_reach_every_weight_and_bfloat16_is_near_float32():
+    layer, x = built(UNITS, PROJECTION, 2, use_layer_norm=True), inputs(2)
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(layer(x)[..., 0] ** 2)
+    gradients = tape.gradient(loss, layer.trainable_variables)
+    assert all(np.abs(gradient).max() > 0 for gradient in gradients)
+    rough = built(UNITS, PROJECTION, 2, use_layer_norm=True, dtype="mixed_bfloat16")
+    assert rough(x).dtype == tf.float32
+    np.testing.assert_allclose(rough(x), layer(x), atol=0.15)
+    assert np.abs(rough(x) - layer(x)).max() > 0
 
 
 def test_only_the_real_tokens_of_a_sentence_are_reversed():
@@ -82,3 +99,13 @@ def test_only_the_real_tokens_of_a_sentence_are_reversed():
     np.testing.assert_array_equal(found[1], x[1, ::-1])
     np.testing.assert_array_equal(reverse_sentences(found, mask), x)
     np.testing.assert_array_equal(reverse_sentences(x[..., 0], mask), found[..., 0])
+
+
+def test_the_scalar_mix_is_a_weighted_mean_of_layers():
+    layers = np.random.default_rng(0).normal(size=(B, T, 3 * SIZE)).astype(np.float32)
+    mix = ScalarMix(3)
+    np.testing.assert_allclose(mix(layers), layers.reshape(B, T, 3, SIZE).mean(2), atol=1e-6)
+    mix.weights_of_layers.assign([0.0, np.log(2.0), np.log(5.0)])
+    mix.gamma.assign([4.0])
+    a, b, c = np.split(layers, 3, axis=-1)
+    np.testing.assert_allclose(mix(layers), 4 * (a + 2 * b + 5 * c) / 8, atol=1e-5)

@@ -1,4 +1,4 @@
-"""The SemFit head: its equation, what its loss depends on, and standardized outputs."""
+"""The SemFit head: its equation, what its loss depends on, and T-TA's guarantee for its output."""
 
 import numpy as np
 import pytest
@@ -39,6 +39,13 @@ def make_task(seed=0):
     states, targets = rng.normal(size=(3, 4, D)), rng.normal(size=(3, 4, M))
     weights = rng.random((3, 4)) * (rng.random((3, 4)) < 0.6)
     return states.astype(np.float32), targets.astype(np.float32), weights.astype(np.float32)
+
+
+def test_it_equals_its_equation():
+    head, (states, _, _) = make_head(), make_task()
+    found = head(states)
+    assert (found.shape, found.dtype) == ((3, 4, M), tf.float32)
+    np.testing.assert_allclose(found, twin(head, states.astype(np.float64)), atol=1e-5)
 
 
 @pytest.mark.parametrize("name", DISTANCES)
@@ -97,6 +104,21 @@ def test_the_graph_of_the_loss_is_the_same_for_every_vocabulary():
 def test_without_a_size_it_is_refused():
     with pytest.raises(InputError, match="output_layer semfit needs a target_size"):
         SemFitHead(CONFIG.replace(target_size=None))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
+def test_the_prediction_of_a_token_does_not_know_the_token(dtype):
+    model = tiny_model(dtype, **SEMFIT)
+    inputs = batch([11, 7])
+    before = model(inputs)["fit"].numpy()
+    assert before.shape == (2, 11, M)
+    for place in range(7):
+        ids = inputs["input_ids"].copy()
+        ids[:, place] = (ids[:, place] + 5) % 23
+        after = model(inputs | {"input_ids": ids})["fit"].numpy()
+        np.testing.assert_array_equal(after[:, place], before[:, place])
+        others = np.arange(7) != place
+        assert (np.abs(after - before)[:, :7][:, others].sum(-1) > 0).all()
 
 
 def test_standardized_outputs_leave_the_predictions():

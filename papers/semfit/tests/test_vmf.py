@@ -1,8 +1,9 @@
-"""The vMF normalizer against exact Bessel functions (mpmath)."""
+"""The vMF normalizer against exact Bessel functions (mpmath) and SciPy."""
 
 import mpmath
 import numpy as np
 import pytest
+import scipy.stats
 import tensorflow as tf
 
 from tta.papers.semfit.heads.distances import log_normalizer_drop
@@ -52,3 +53,22 @@ def test_it_equals_exact_bessel_functions(size, dtype, rtol, atol):
     np.testing.assert_allclose(drop, expected, rtol=rtol, atol=ERRORS[size] + atol)
     slopes = [float(exact_slope(norm, size)) for norm in NORMS]
     np.testing.assert_allclose(slope, slopes, atol=ERRORS[size] + atol)
+
+
+@pytest.mark.parametrize("norm", [5.0, 40.0])
+def test_it_makes_scipy_s_density(norm):
+    size, rng = 33, np.random.default_rng(0)
+    mean, x = rng.normal(size=(2, size))
+    mean, x = mean / np.linalg.norm(mean), x / np.linalg.norm(x)
+    at_zero = float(mpmath.loggamma(size / 2) - mpmath.log(2) - size / 2 * mpmath.log(mpmath.pi))
+    drop = drop_and_slope([norm], size, "float64")[0][0]
+    expected = scipy.stats.vonmises_fisher(mean, norm).logpdf(x)
+    assert at_zero - drop + norm * mean @ x == pytest.approx(expected, abs=1e-6)
+
+
+def test_the_gradient_by_the_vector_is_finite_and_zero_at_zero():
+    c = tf.zeros((3, 16))
+    with tf.GradientTape() as tape:
+        tape.watch(c)
+        drop = log_normalizer_drop(tf.reduce_sum(c**2, axis=-1), 16)
+    np.testing.assert_array_equal(tape.gradient(drop, c), np.zeros((3, 16)))

@@ -46,19 +46,27 @@ def expected_log_probabilities(features, table, bias, targets):
     return np.take_along_axis(numpy_tta.log_softmax(logits), targets.numpy()[:, None], 1)[:, 0]
 
 
-def plain_loss(features, table, bias, targets, weights, penalty=0.0):
+def plain_loss(features, table, bias, targets, weights):
     logits = tf.cast(features, tf.float32) @ tf.transpose(table) + bias
-    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(targets, logits)
-    squares = tf.reduce_logsumexp(logits, axis=-1) ** 2
-    return tf.reduce_sum(weights * (losses + penalty * squares))
+    return tf.reduce_sum(weights * tf.nn.sparse_softmax_cross_entropy_with_logits(targets, logits))
 
 
-def value_and_gradients(loss, features, table, bias, targets, weights, penalty=0.0):
+def value_and_gradients(loss, features, table, bias, targets, weights):
     with tf.GradientTape() as tape:
         tape.watch([features, table, bias])
         # Multiplied by 3: the upstream gradient must be used.
-        value = 3.0 * loss(features, table, bias, targets, weights, penalty)
+        value = 3.0 * loss(features, table, bias, targets, weights)
     return value, tape.gradient(value, [features, table, bias])
+
+
+@pytest.mark.parametrize("rows", ROWS)
+def test_log_probabilities_equal_numpy(rows):
+    features, table, bias, targets, _ = case(rows)
+    found = log_probabilities(features, table, bias, targets)
+    assert found.shape == (rows,)
+    assert found.dtype == tf.float32
+    expected = expected_log_probabilities(features, table, bias, targets)
+    np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
 def test_products_in_bfloat16_round_the_sum_but_not_the_logits_of_the_targets():
@@ -83,15 +91,37 @@ def test_the_sum_makes_up_for_the_rounding_of_the_bias():
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
-@pytest.mark.parametrize("penalty", [0.0, 0.7])
 @pytest.mark.parametrize("rows", ROWS)
-def test_cross_entropy_and_its_gradients_equal_the_plain_formula(rows, penalty):
-    """A penalty adds the squared log-normalizer."""
-    value, gradients = value_and_gradients(tied_cross_entropy, *case(rows), penalty)
-    expected, plain = value_and_gradients(plain_loss, *case(rows), penalty)
+def test_cross_entropy_and_its_gradients_equal_the_plain_formula(rows):
+    features, table, bias, targets, weights = case(rows)
+    value, gradients = value_and_gradients(
+        tied_cross_entropy, features, table, bias, targets, weights
+    )
+    expected = -3.0 * np.sum(weights * expected_log_probabilities(features, table, bias, targets))
     np.testing.assert_allclose(value, expected, rtol=1e-5)
+    _, plain = value_and_gradients(plain_loss, features, table, bias, targets, weights)
     for found, wanted in zip(gradients, plain, strict=True):
-        np.testing.assert_allclose(found, wanted, atol=1e-4 if penalty else 1e-5)
+        np.testing.assert_allclose(found, wanted, atol=1e-5)
+
+
+@pytest.mark.parametrize("rows", ROWS)
+def test_a_penalty_adds_the_squared_log_normalizer_and_its_gradients(rows):
+    def penalized(features, table, bias, targets, weights):
+        return tied_cross_entropy(features, table, bias, targets, weights, 0.7)
+
+    def plain(features, table, bias, targets, weights):
+        logits = features @ tf.transpose(table) + bias
+        square = tf.reduce_logsumexp(logits, axis=-1) ** 2
+        return plain_loss(features, table, bias, targets, weights) + 0.7 * tf.reduce_sum(
+            weights * square
+        )
+
+    arguments = case(rows)
+    value, gradients = value_and_gradients(penalized, *arguments)
+    expected, wanted = value_and_gradients(plain, *arguments)
+    np.testing.assert_allclose(value, expected, rtol=1e-5)
+    for one, other in zip(gradients, wanted, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-4)
 
 
 def test_logits_at_the_targets_equal_numpy():

@@ -1,9 +1,10 @@
-"""Positions that the head with the tied table computes; test_encoders.py has its equation."""
+"""The output head with the tied token table: its equation, and the positions it computes."""
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.modeling import numpy_tta
 from tests.modeling.tiny import randomize, tiny_config, training_config
 from tta.modeling.heads.sampled_softmax import PieceSampler
 from tta.modeling.heads.tied_softmax import TiedSoftmaxHead
@@ -12,6 +13,19 @@ pytestmark = pytest.mark.tensorflow
 
 D, V = 5, 13
 CONFIG = tiny_config(vocab_size=V, hidden_size=D, num_attention_heads=1)
+
+
+def test_head_equals_its_equation():
+    head = TiedSoftmaxHead(CONFIG, name="head")
+    head.build((None, None, D))
+    randomize({v.path: v for v in head.weights})
+    weights = {v.path: np.asarray(v, np.float64) for v in head.weights}
+    rng = np.random.default_rng(0)
+    states = rng.normal(0.0, 1.0, (2, 7, D)).astype(np.float32)
+    table = rng.normal(0.0, 1.0, (V, D)).astype(np.float32)
+    weights["encoder/embeddings/token_table"] = table
+    expected = numpy_tta.logits(weights, states.astype(np.float64))
+    np.testing.assert_allclose(np.asarray(head(states, table)), expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("normalizer", ["exact", "learned"])

@@ -1,4 +1,4 @@
-"""Feed-forward, activations and LayerNorm equal NumPy's; dropout before a residual."""
+"""Feed-forward, the end of a sub-layer and the initial dense layer equal NumPy's."""
 
 import numpy as np
 import pytest
@@ -48,6 +48,24 @@ def test_gelu_and_its_derivative_are_exact(training):
     exact = x.numpy().astype(np.float64)
     slope = (numpy_tta.gelu(exact + 1e-5) - numpy_tta.gelu(exact - 1e-5)) / 2e-5
     np.testing.assert_allclose(tape.gradient(value, x), slope, atol=1e-5)
+
+
+@pytest.mark.parametrize("residual_batch", [B, 1], ids=["one per sentence", "shared"])
+def test_add_norm_normalises_the_sum(residual_batch):
+    layer = made_of(weights.add_norm(D, 0.0))
+    randomize({v.path: v for v in layer.weights})
+    residual = X[:residual_batch] + 0.5
+    norm = [weights_of(layer)[f"norm/{name}"] for name in ("gamma", "beta")]
+    expected = numpy_tta.layer_norm((X + residual).astype(np.float64), *norm)
+    found = add_norm(KerasKit(), layer, X, residual)
+    np.testing.assert_allclose(np.asarray(found), expected, atol=1e-5)
+
+
+def test_layer_norm_epsilon_is_bert_s():
+    # With Keras's 1e-3, a row of variance 1e-4 would be scaled to a third.
+    layer = made_of(weights.add_norm(D, 0.0))
+    row = np.asarray(add_norm(KerasKit(), layer, 0.01 * X, np.zeros_like(X)))
+    np.testing.assert_allclose(row.std(axis=-1), 1.0, atol=1e-3)
 
 
 def norm_of(gamma, beta, epsilon=1e-12):
@@ -102,3 +120,11 @@ def test_dropout_applies_to_x_and_not_to_the_residual():
 
     assert not np.array_equal(made(X, True), made(X, False))
     np.testing.assert_allclose(made(zeros, True), made(zeros, False), atol=1e-6)
+
+
+def test_dense_is_initialized_as_in_bert():
+    layer = made_of({"some": weights.dense(307, 301, 0.02)}).some_dense
+    kernel = np.asarray(layer.kernel)
+    assert np.abs(kernel).max() <= 0.04 + 1e-6  # truncated at two standard deviations
+    np.testing.assert_allclose(kernel.std(), 0.0176, atol=3e-4)  # 0.02 after truncation
+    np.testing.assert_array_equal(np.asarray(layer.bias), 0.0)

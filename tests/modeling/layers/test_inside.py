@@ -3,6 +3,7 @@
 docs/reference/layers.md shows this on the built-in model.
 """
 
+import functools
 import re
 
 import keras
@@ -206,6 +207,26 @@ def test_quantize_has_an_effect_on_dense_layers_and_their_numbers_are_saved(has_
     restored = build_model(model.config)
     load_weights(restored, tmp_path / "model.weights.h5")
     assert np.abs(logits(restored) - expected).max() < 0.1 * np.abs(expected).max()
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_a_hook_around_a_call_sees_and_changes_what_a_layer_gives(name):
+    model = made(CONFIGS[name])
+    block = model.encoder.layer_1
+    call, outputs, expected = block.call, [], logits(model)
+
+    @functools.wraps(call)
+    def hooked(*inputs, **options):
+        outputs.append(call(*inputs, **options))
+        return outputs[-1]
+
+    block.call = hooked
+    np.testing.assert_array_equal(logits(model), expected)
+    assert [output.shape for output in outputs] == [(3, 7, 15)]
+    if not CONFIGS[name].norm_first:  # the last block's output is the encoder's
+        np.testing.assert_array_equal(outputs[0], model.encode(INPUTS)["hidden_states"])
+    block.call = lambda *inputs, **options: -call(*inputs, **options)
+    assert np.abs(logits(model) - expected).max() > 1e-3
 
 
 @pytest.mark.parametrize("name", ["tta", "bilm", "unilm", "cloze"])
