@@ -193,15 +193,10 @@ def test_every_distinct_text_is_scored_once(nbest, dev, model):
     assert len(model.scored) == len(set(model.scored)) == 7
 
 
-def test_options_reach_the_model(nbest, monkeypatch):
-    seen = {}
-    monkeypatch.setattr(
-        tta, "load", lambda path, **options: seen.update(options, path=path) or FakeModel()
-    )
-    config = RerankConfig(nbest_file=str(nbest))
+def test_options_reach_the_model(nbest, loaded):
     options = RerankOptions(score_boundary_tokens=True)
-    rerank_files(config, ["some/model"], options)
-    assert seen == options.by_name | {"path": "some/model"}
+    rerank_files(RerankConfig(nbest_file=str(nbest)), ["some/model"], options)
+    assert [(lm.name, lm.options) for lm in loaded] == [("some/model", options.by_name)]
 
 
 def test_without_dev_lists_weights_are_guessed_with_a_note(nbest, model):
@@ -411,8 +406,8 @@ def test_several_models_are_tuned_together_and_each_is_reported(nbest, dev, tmp_
     assert "num_tokens" not in rows[0]
 
 
-def test_several_models_without_dev_lists_get_equal_shares_with_a_note(nbest, monkeypatch):
-    monkeypatch.setattr(tta, "load", lambda path=None, **options: FakeModel(path))
+@pytest.mark.usefixtures("loaded")
+def test_several_models_without_dev_lists_get_equal_shares_with_a_note(nbest):
     report = str(rerank(nbest, [None, "length", "length"]))
     assert "note: the models have equal weights" in report
     assert "length (2) alone" in report

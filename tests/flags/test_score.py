@@ -160,6 +160,7 @@ def test_a_pipe_gets_each_score_before_the_next_sentence_is_written(flags):
 FAILURES = [
     (b"a\nb\n\xc3\n", [], "in:3: expected UTF-8, got byte 0xc3", False),
     (b"a\tb\n\nc\n", ["--column=2"], "in:3: expected 2 columns, got 1", False),
+    (b"a\tb\n", ["--column=0"], "in:1: no column 0: the first row has 2", False),
     (b"a\tb\n", ["--column=3"], "in:1: no column 3: the first row has 2", False),
     (b"a,b\n", ["--column=" + "9" * 5000], "in:1: no column 99", False),
     (b"a," * 9999, ["--column=c"], "in:1: no column is named 'c'; the first row has 'a'", False),

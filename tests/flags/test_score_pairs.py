@@ -122,6 +122,7 @@ FAILURES = [
     (b"a\tb\n", ["--group_by=UID"], "pairs.jsonl:1: no field 'UID' to group by; it has n", False),
     (json_lines([("a", "b", None)]), [],
      "pairs.jsonl:1: expected the name of a group as 'UID', got None", False),
+    (json_lines([("a", "b", " ")]), [], "pairs.jsonl:1: expected the name of a group as", False),
     (json_lines([("a", "b", "x\ny")]), [], "pairs.jsonl:1: expected the name of a group", False),
     (b"a\tb\n", ["--output_file=pairs.jsonl"], "pairs.jsonl: exists; pass --overwrite", False),
     (b"\nnan\tb\n", [], "pairs.jsonl:2: sentence_good has the score nan, not a finite", True),

@@ -252,17 +252,10 @@ def test_features_that_are_not_used_are_reported(tmp_path):
         assert "features not used" not in report
 
 
-def without_scores(lists):
-    for one in lists:
-        for hypothesis in one["hypotheses"]:
-            del hypothesis["score"]
-    return lists
-
-
 @pytest.mark.parametrize("dev", [True, False], ids=["tuned", "guessed"])
 @pytest.mark.parametrize("decision", [None, "max", "mbr"])
 def test_neither_scores_nor_model(tmp_path, dev, decision):
-    test = write(tmp_path / "test", without_scores([consensus() for _ in range(3)]))
+    test = write(tmp_path / "test", [{"hypotheses": [*VOTES], "reference": "a x y"}] * 3)
     config = RerankConfig(
         nbest_file=test, dev_nbest_file=test if dev else None, rank_scores=False, decision=decision
     )

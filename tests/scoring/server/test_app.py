@@ -9,6 +9,7 @@ import socket
 
 import pytest
 
+import tta
 from tests.fake_model import FakeModel
 from tests.scoring.server.serving import serving
 from tta.errors import InputError
@@ -60,6 +61,15 @@ def test_a_list_is_reranked(port):
         "reduction": "sum", "shares": [1.0],
     }  # fmt: skip
     assert answer["signature"] == "fake|version:0"
+
+
+def test_weights_of_python_are_those_of_a_request(port):
+    weights = tta.RerankWeights(0.3, -0.5, "mean", scale=2.0, features={"distance": 0.1})
+    status, _, body = ask(port, LIST | {"weights": weights.to_dict()})
+    assert status == 200, body
+    answer, expected = json.loads(body), tta.rerank(*LIST.values(), FakeModel(), weights=weights)
+    assert tta.RerankWeights.from_dict(answer["weights"]) == weights
+    assert [row["score"] for row in answer["hypotheses"]] == pytest.approx(expected.scores)
 
 
 def test_notes_name_the_fields_of_a_request(port):
