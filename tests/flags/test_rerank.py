@@ -341,6 +341,7 @@ def test_standard_input_to_standard_output():
         ({"u1": {**LISTS["u1"], "ref": ""}}, {}, "lists.json: the references have no words"),
         (LISTS, {"output_file": "lists.json"}, "lists.json: exists; pass overwrite=True"),
         (LISTS, {"scores_file": "missing/scores"}, "missing/scores: no such folder"),
+        (LISTS, {"scores_file": "lists.json"}, "lists.json: exists; pass overwrite=True"),
         (LISTS, {"output_file": "a", "scores_file": "./a"}, "a: two outputs have the same name"),
         (without(LISTS, "score"), {"curve_file": "c.tsv", "rank_scores": False, **DEV},
          "a curve needs first-pass scores, and the lists have none"),
