@@ -6,15 +6,13 @@ import re
 import subprocess
 import sys
 from dataclasses import asdict, fields
-from pathlib import Path
 
 import pytest
 
 import tta
+from tests.commands import ROOT
 from tta.scoring.scorers.options import ScoreOptions
 from tta.standard_streams import NOTE
-
-ROOT = Path(__file__).resolve().parent.parent
 
 
 def run(*arguments, folder):

@@ -17,7 +17,7 @@ import pytest
 from tensorflow.python.framework.config import disable_op_determinism
 
 import tta
-from tests.commands import environment, run_command
+from tests.commands import ROOT, environment, run_command
 from tests.faults import assert_killed, signal_after
 from tests.modeling.tiny import tiny_config, tiny_model
 from tests.tiny import without_graphs
@@ -34,7 +34,6 @@ from tta.modeling.training.trainer import Trainer
 
 pytestmark = pytest.mark.tensorflow
 
-ROOT = Path(__file__).resolve().parents[2]
 NUM_STEPS = 43
 FLAGS = [
     f"--num_train_steps={NUM_STEPS}",
