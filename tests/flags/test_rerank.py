@@ -345,6 +345,7 @@ def test_standard_input_to_standard_output():
         (LISTS, {"output_file": "a", "scores_file": "./a"}, "a: two outputs have the same name"),
         (without(LISTS, "score"), {"curve_file": "c.tsv", "rank_scores": False, **DEV},
          "a curve needs first-pass scores, and the lists have none"),
+        (LISTS, {"curve_file": "c.tsv", "models": (), **DEV}, "curve_file needs a model: it shows"),
         (LISTS, {"features": ["am_score"], **DEV}, "not every hypothesis has a feature 'am_score'"),
     ],
 )  # fmt: skip

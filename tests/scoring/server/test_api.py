@@ -61,8 +61,9 @@ def test_token_scores_are_those_of_the_model(lm, port):
 def test_phrases_and_their_weight_count_and_answered_weights_have_it(port):
     texts, scores = ["to go to home", "to go to kathmandu", "to go to the cat"], [-1.0, -9.0, -10.0]
     body = {"hypotheses": texts, "scores": scores}
-    answer = post(port, "rerank", **body, phrases=["kathmandu"], phrases_weight=50)[1]
-    assert answer["hypotheses"][0]["text"] == "to go to kathmandu"
+    for weight, pick in ((0, "to go to home"), (50, "to go to kathmandu")):
+        answer = post(port, "rerank", **body, phrases=["kathmandu"], phrases_weight=weight)[1]
+        assert answer["hypotheses"][0]["text"] == pick
     again = post(port, "rerank", **body, phrases=["kathmandu"], weights=answer["weights"])[1]
     assert again["hypotheses"][0]["text"] == "to go to kathmandu"
     wrong = [
@@ -94,9 +95,11 @@ def test_vectors_have_the_form_of_openai(lm, port):
     [
         ("score", {"texts": []}, "texts: List should have at least 1 item"),
         ("score", {"texts": [1]}, "texts.0: Input should be a valid string"),
+        ("score", {}, "texts: Field required"),
         ("score", {"texts": ["a"] * 51}, "at most 50 texts, got 51"),
         ("score", {"texts": ["a", "b" * 201]}, "text 2: at most 200 characters"),
         ("embeddings", {"input": []}, "input: expected at least one text"),
+        ("embeddings", {"input": "a", "encoding_format": "x"}, "encoding_format"),
     ],
 )
 def test_a_wrong_request_is_one_line_that_names_the_field(port, path, body, rule):

@@ -39,6 +39,15 @@ def test_several_lists_are_answered_in_order():
     assert [sorted(row["text"] for row in rows) for rows in found] == [sorted(t) for t in lists]
 
 
+def test_similarities_are_those_of_the_model():
+    first, second = ["the cat", "a dog"], ["the mat", "the cat"]
+    with serving(FakeModel()) as port:
+        body = {"pairs": [*zip(first, second, strict=True)]}
+        _, _, answer = ask(port, body, "/v1/similarity")
+    expected = FakeModel().similarity(first, second)
+    np.testing.assert_allclose(json.loads(answer)["similarities"], expected, atol=1e-6)
+
+
 def test_words_are_compared_and_have_no_vectors():
     lm = tta.load(engine="onnxruntime")
     pairs = [["the cat", "a cat"], ["3 dogs", "4 dogs"], ["", "the cat"]]
