@@ -59,15 +59,6 @@ def test_a_full_disk_leaves_the_old_file_and_names_it(tmp_path):
     assert names(tmp_path) == ["a"]
 
 
-def test_a_second_writer_of_a_file_is_refused(tmp_path):
-    path = tmp_path / "a"
-    with whole_file(path) as file:
-        file.write(b"first")
-        with pytest.raises(InputError, match="a: another process is writing it"):
-            write_half(path, ValueError)
-    assert path.read_bytes() == b"first"
-
-
 def test_a_second_writer_in_a_folder_is_refused(tmp_path):
     refusal = pytest.raises(InputError, match="another process is writing there")
     with locked_folder(tmp_path), refusal, locked_folder(tmp_path):

@@ -173,25 +173,11 @@ cli.run(main, Small)
 """
 
 
-def test_flags_become_a_config():
-    arguments = ["--rates=1,.5", "--names=x,y", "--names=z", "--kinds=a,b"]
-    ended = python(CODE, *arguments)
-    config = {"steps": 3, "rates": [1.0, 0.5], "names": ["x,y", "z"], "kinds": ["a", "b"]}
-    assert json.loads(ended.stdout) == [config | {"kind": "a"}], ended.stderr
-
-
-def test_an_alias_is_the_same_flag():
-    for argument in ("--sort=b", "--kind=b"):
-        assert json.loads(python(CODE, argument).stdout)[0]["kind"] == "b"
-    ended = python(CODE, "--sort=c")
-    assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)
-
-
-def test_a_repeated_list_is_joined():
-    arguments = ["--rates=1", "--rates=2,3", "--kinds=b", "--kinds=a", "--names=x", "--names=y"]
-    config = json.loads(python(CODE, *arguments).stdout)[0]
-    assert (config["rates"], config["kinds"]) == ([1.0, 2.0, 3.0], ["b", "a"])
-    assert config["names"] == ["x", "y"]
+def test_flags_become_a_config_in_which_repeated_lists_are_joined():
+    arguments = ["--rates=1", "--rates=2,.5", "--names=x,y", "--names=z", "--kinds=b,a"]
+    ended = python(CODE, *arguments, "--sort=b")
+    config = {"steps": 3, "rates": [1.0, 2.0, 0.5], "names": ["x,y", "z"], "kinds": ["b", "a"]}
+    assert json.loads(ended.stdout) == [config | {"kind": "b"}], ended.stderr
 
 
 @pytest.mark.parametrize("size", [1, 100_000])
@@ -254,5 +240,3 @@ def test_the_bound_of_archives_is_a_flag_of_every_command(tmp_path):
     assert (ended.returncode, ended.stdout) == (1, "")
     assert ended.stderr.endswith("unpack it, or raise --max_unpack_ratio\n")
     assert python(code, "--max_unpack_ratio=2000").stdout == f"{1 << 26}\n"
-    ended = python(code, "--max_unpack_ratio=0")
-    assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)

@@ -6,17 +6,14 @@ import shutil
 import subprocess
 import sys
 from html.parser import HTMLParser
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
 from tests.accessibility import serious
+from tests.commands import ROOT
 from tta.commands import COMMANDS
 from tta.modeling.config.model_types import HEADS, MODEL_TYPES
-
-ROOT = Path(__file__).resolve().parent.parent
-
 
 EXPERIMENTS = {*ROOT.glob("docs/experiments/*.md")}
 # The most words of README, of the records of experiments, and of all other pages in docs/, counted

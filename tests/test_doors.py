@@ -3,17 +3,15 @@
 import ast
 import re
 import threading
-from pathlib import Path
 
 import pytest
 
+from tests.commands import ROOT
 from tta.doors import REQUEST_FIELDS, Door, option_named, through
 from tta.errors import InputError
 from tta.scoring.server.config import ServerConfig
 from tta.scoring.server.forms import ListRequest
 from tta.settings import fields
-
-ROOT = Path(__file__).resolve().parent.parent
 
 NAMES = [
     (("partial_references", True), "--partial_references", "partial_references=True"),

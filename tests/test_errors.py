@@ -2,10 +2,10 @@
 
 import runpy
 import shlex
-from pathlib import Path
 
 import pytest
 
+from tests.commands import ROOT
 from tta.errors import InputError, install
 
 
@@ -27,11 +27,10 @@ def test_an_error_is_one_printable_line(rule, shown):
 
 
 def test_the_command_that_installs_an_extra_works_in_a_clone_too(tmp_path):
-    root = Path(__file__).resolve().parent.parent
-    assert shlex.split(install("report")) == ["pip", "install", "-e", f"{root}[report]"]
+    assert shlex.split(install("report")) == ["pip", "install", "-e", f"{ROOT}[report]"]
     copy = tmp_path / "tta/errors.py"
     copy.parent.mkdir()
-    copy.write_text((root / "tta/errors.py").read_text())
+    copy.write_text((ROOT / "tta/errors.py").read_text())
     installed = runpy.run_path(str(copy))["install"]
     assert [installed("report"), installed()] == [
         "pip install '.[report]'",

@@ -11,14 +11,13 @@ import zipfile
 from datetime import date
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from importlib.metadata import Distribution
-from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 
 import tta
+from tests.commands import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent
 ROOMS = ("tta", "modeling", "data", "scoring", "flags", "papers")
 
 

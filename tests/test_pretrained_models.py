@@ -4,13 +4,13 @@ import re
 import subprocess
 import sys
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
 import tta
+from tests.commands import ROOT
 from tests.goldens.record import MODELS as RECORDED
 from tta.commands import COMMANDS
 from tta.errors import InputError
@@ -138,7 +138,7 @@ def flags_of(command):
         start = [command]
     done = subprocess.run(
         [sys.executable, *start, "--help"],
-        cwd=Path(__file__).resolve().parent.parent,
+        cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,

@@ -42,8 +42,3 @@ def test_a_file_gets_no_such_line(environment):
     run = [sys.executable, "-c", COMMAND]
     done = subprocess.run(run, check=True, capture_output=True, env=environment)
     assert (done.stdout, done.stderr) == (b"", b"an error\n")
-
-
-def test_a_closed_standard_error_is_no_problem(environment):
-    run = ["sh", "-c", '"$0" -c "$1" 2>&-', sys.executable, COMMAND]
-    assert subprocess.run(run, env=environment).returncode == 0

@@ -8,14 +8,12 @@ import re
 import shlex
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-from tests.commands import run_command
+from tests.commands import ROOT, run_command
 from tta.commands import COMMANDS
 
-ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 TUTORIALS = {path.stem: path.read_text("utf-8") for path in ROOT.glob("docs/tutorials/*.md")}
 PAGES = {"README": README} | TUTORIALS

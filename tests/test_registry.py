@@ -46,7 +46,6 @@ def test_the_names_of_a_package_are_choices_and_nothing_of_it_is_imported(tmp_pa
 
 TABLES = [  # the code of a package, its error after "package mine: "
     ("1 / 0", "tta.plugins mine:TABLE cannot be imported: division by zero"),
-    ("import nothing_there", "tta.plugins mine:TABLE cannot be imported: No module named"),
     ("", "tta.plugins mine:TABLE cannot be imported: module 'mine' has no attribute 'TABLE'"),
     ("TABLE = ['mine']", "mine:TABLE must be a table {part: {name: place}}, not ['mine']"),
     ("TABLE = {'formats': {}}", "mine:TABLE has the part 'formats'; the parts are model_type, "),

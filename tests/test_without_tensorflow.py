@@ -74,12 +74,6 @@ def test_encoding_with_word_vectors(tmp_path):
     assert (done.returncode, done.stdout) == (0, "[[0.5, 0.5]]\n"), done.stderr
 
 
-def test_help():
-    done = run(COMMAND, "--help")
-    assert done.returncode == 0, done.stderr
-    assert "--input_file" in done.stdout
-
-
 def test_all_formats_of_nbest_lists():
     """The tests that read and write each format; large files are read by the same code."""
     done = run(TESTS, "tests/data/nbest/test_files.py", "-k", "not real_files")

@@ -9,21 +9,15 @@ import re
 
 from benchmarks import ROOT, evaluation
 from benchmarks.glue import value_cells
+from tests.benchmarks.markdown import table_rows
 from tests.fake_model import FakeModel
 from tta.data.nbest.formats import FORMATS
 
 RECORD = json.loads((ROOT / "docs/results.json").read_text(encoding="utf-8"))
 EVALUATION = json.loads((ROOT / "docs/evaluation.json").read_text(encoding="utf-8"))
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-COMPARISON = (ROOT / "docs/comparison.md").read_text(encoding="utf-8")
+MODELS = table_rows("docs/comparison.md", "| for | take |")
 GLUE = json.loads((ROOT / "benchmarks/nar/glue.json").read_text(encoding="utf-8"))
-
-
-def rows(page, heading):
-    """The cells of the rows of the table whose first line has `heading`."""
-    lines = page.partition(heading)[2].splitlines()[2:]
-    table = lines[: lines.index("")]
-    return [[cell.strip(" *") for cell in line[1:-1].split("|")] for line in table]
 
 
 def page(name):
@@ -62,7 +56,11 @@ def test_the_first_screen_of_readme():
 
 
 def test_similarities_of_the_table_of_models():
-    (cell,) = [row[2] for row in rows(COMPARISON, "| for | take |") if row[0] == "similarity"]
+    (cell,) = [
+        row[2]
+        for row in table_rows("docs/comparison.md", "| for | take |")
+        if row[0] == "similarity"
+    ]
     names = ("T-TA, contrast", "T-TA", "cloze base")
     kinds = ("context",) * 3 + ("joint",) * 3 + ("aligned",) * 3
     measured = RECORD["table3"]["rows"]
@@ -73,7 +71,11 @@ def test_similarities_of_the_table_of_models():
 
 
 def test_differences_of_the_table_of_models():
-    (cell,) = [row[2] for row in rows(COMPARISON, "| for | take |") if row[0] == "reranking"]
+    (cell,) = [
+        row[2]
+        for row in table_rows("docs/comparison.md", "| for | take |")
+        if row[0] == "reranking"
+    ]
     errors = RECORD["table1"]["differences"]
     for part in ("clean", "snr5"):
         gap = errors[f"Arctic {part}"]["cloze base, exact"]["T-TA, exact"]
@@ -81,13 +83,13 @@ def test_differences_of_the_table_of_models():
 
 
 def test_the_glue_table_has_the_seeds_of_its_file():
-    pages = [ROOT / "docs/classification.md", ROOT / "docs/experiments/classification.md"]
-    text = "".join(page.read_text(encoding="utf-8") for page in pages if page.exists())
+    path = "docs/experiments/classification.md"
+    text = (ROOT / path).read_text(encoding="utf-8")
     head = re.search(r"^\| \| (WNLI .*?) \|$", text, re.MULTILINE)[1].split(" | ")
     tasks = [re.sub(r" \(F1\)|-|, .*", "", name).lower() for name in head[:-1]]
     assert set(tasks) == {name.replace("-", "") for name in GLUE}
     shown = value_cells(GLUE)
-    for model, *cells in rows(text, "| | WNLI "):
+    for model, *cells in table_rows(path, "| | WNLI "):
         if model.startswith(("`random", "`small", "`base", "`encoder", "`decoder")):
             for task, cell in zip(tasks, cells, strict=False):
                 assert cell.replace("*", "") == shown[task, model.strip("`")], (model, task)
@@ -176,16 +178,15 @@ def test_rows_that_say_little_have_the_figures_of_the_record():
 
 
 def test_the_reconstructions_are_those_of_the_models_page():
-    heading = "| 1,649 sentences | accuracy % |"
-    shown = rows((ROOT / "docs/autoencoder.md").read_text(encoding="utf-8"), heading)
-    readme = (ROOT / "pretrained/nar-small/README.md").read_text(encoding="utf-8")
-    assert shown == [row[:4] for row in rows(readme, "| | accuracy % |")]
+    shown = table_rows("docs/autoencoder.md", "| 1,649 sentences | accuracy % |")
+    of_model = table_rows("pretrained/nar-small/README.md", "| | accuracy % |")
+    assert shown == [row[:4] for row in of_model]
 
 
 def test_the_engines_are_compared_by_the_figures_of_the_light_benchmark():
     measured = json.loads((ROOT / "docs/light.json").read_text(encoding="utf-8"))
-    page = (ROOT / "docs/scoring.md").read_text(encoding="utf-8")
-    table = {name: cells for name, *cells in rows(page, "| | tensorflow | onnxruntime |")}
+    engines = table_rows("docs/scoring.md", "| | tensorflow | onnxruntime |")
+    table = {name: cells for name, *cells in engines}
     exact = "1,000 sentences of 20 words, exact scores, ms; in bfloat16 or int8"
     keys = {
         "installed with its packages, MB": ["install_mb_{}"],
@@ -207,8 +208,7 @@ def test_the_page_of_phrases_has_the_figures_of_its_benchmark():
     found = {
         (one["set"], one["hypotheses"], one["phrases"], one["weights"]): one for one in measured
     }
-    text = (ROOT / "docs/phrases.md").read_text(encoding="utf-8")
-    table = rows(text, "| phrases | hypotheses ")
+    table = table_rows("docs/phrases.md", "| phrases | hypotheses ")
     assert len(table) == 6
     for phrases, hypotheses, *cells in table:
         for name, cell in zip(("Arctic clean", "Arctic 5 dB"), cells, strict=True):
@@ -220,8 +220,8 @@ def test_the_page_of_phrases_has_the_figures_of_its_benchmark():
 
 def test_the_record_of_table_7_on_test_clean():
     table = RECORD["table7"]
-    record = (ROOT / "docs/experiments/training.md").read_text(encoding="utf-8")
-    shown = {name: cells for name, *cells in rows(record, "| | paper: mean | paper: median |")}
+    record = table_rows("docs/experiments/training.md", "| | paper: mean | paper: median |")
+    shown = {name: cells for name, *cells in record}
     assert {"uniLM", "biLM", "T-TA, exact"} < set(shown)
     for name, cells in shown.items():
         theirs = [table["paper"].get(name, {}).get(f"test-clean {k}") for k in ("mean", "median")]
@@ -229,3 +229,10 @@ def test_the_record_of_table_7_on_test_clean():
         assert cells == ["-" if v is None else f"{v:,.2f}" for v in (*theirs, *ours)]
     medians = [float(shown[name][3]) for name in ("T-TA, exact", "biLM")]
     assert medians == sorted(medians)
+
+
+def test_the_times_of_two_levels():
+    record = json.loads((ROOT / "docs/levels.json").read_text(encoding="utf-8"))
+    names = ("tuned small", "tuned levels", "guessed levels", "tuned cloze-base")
+    times = (f"{1000 * record['Arctic 5 dB']['seconds'][name]:.0f}" for name in names)
+    assert "small {} ms, levels {} ({}), cloze-base on all {}".format(*times) in page("levels.md")

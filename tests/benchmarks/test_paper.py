@@ -9,7 +9,6 @@ import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -20,10 +19,9 @@ from benchmarks.paper.common import Table, training_of
 from benchmarks.paper.reranking import Once
 from benchmarks.paper.results import BEGIN, END, TABLES, results, side_by_side
 from benchmarks.paper.train_ngram import written_form
+from tests.commands import ROOT
 from tests.fake_model import FakeModel
 from tta.data.nbest.files import read_nbest
-
-ROOT = Path(__file__).resolve().parent.parent.parent
 
 # The fake model knows the words of the right hypothesis, but not "kat".
 WRONG, RIGHT = "the kat sat on", "the cat sat on"

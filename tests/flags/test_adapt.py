@@ -30,20 +30,6 @@ def test_it_writes_a_model_that_is_loaded_and_reports_before_and_after(tmp_path)
     assert last == f"{tmp_path / 'new'}: the weights after pass 1 of 1, with learning rate 0.01"
     sentence = ["the cat ran on the home"]
     assert tta.load(tmp_path / "new").score(sentence) > tta.load(model).score(sentence)
-    again = run_command("tta-adapt", *flags)
-    assert again.returncode == 1
-    assert again.stderr == f"error: {tmp_path / 'new'}: expected a new or an empty folder\n"
-
-
-def test_an_empty_text_is_one_line(tmp_path):
-    text = tmp_path / "empty.txt"
-    text.touch()
-    model = write_model_directory(tmp_path / "tiny")
-    flags = [f"--model={model}", f"--input_file={text}", f"--output_dir={tmp_path / 'new'}"]
-    empty = run_command("tta-adapt", *flags)
-    assert empty.returncode == 1
-    assert empty.stderr.splitlines()[-1] == f"error: {text}: no sentence is left to write"
-    assert not (tmp_path / "new").exists()
 
 
 def test_it_fine_tunes_on_lists(tmp_path):

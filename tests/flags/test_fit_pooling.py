@@ -27,7 +27,3 @@ def test_it_writes_the_statistics_that_encoding_reads(tmp_path):
     assert again.returncode == 1
     assert again.stderr == f"error: {model / POOLING}: exists; pass --overwrite to replace it\n"
     assert (model / POOLING).read_bytes() == before
-    missing = run_command("tta-fit-pooling", "--model=none", f"--input_file={text}")
-    assert missing.returncode == 1
-    assert missing.stderr.startswith("error: none: no such model directory")
-    assert missing.stderr.count("\n") == 1

@@ -159,11 +159,9 @@ def test_a_pipe_gets_each_score_before_the_next_sentence_is_written(flags):
 # (input, flags, line on standard error, whether a model was loaded)
 FAILURES = [
     (b"a\nb\n\xc3\n", [], "in:3: expected UTF-8, got byte 0xc3", False),
-    (gzip.compress(b"a\n" * 999, mtime=0)[:-9], [], "in: broken or truncated archive: ", False),
-    (None, [], "in: no file matches", False),
     (b"a\tb\n\nc\n", ["--column=2"], "in:3: expected 2 columns, got 1", False),
-    (b"a\tb\n", ["--column=3"], "in:1: no column 3: the first row has 2", False),
     (b"a\tb\n", ["--column=0"], "in:1: no column 0: the first row has 2", False),
+    (b"a\tb\n", ["--column=3"], "in:1: no column 3: the first row has 2", False),
     (b"a,b\n", ["--column=" + "9" * 5000], "in:1: no column 99", False),
     (b"a," * 9999, ["--column=c"], "in:1: no column is named 'c'; the first row has 'a'", False),
     (
@@ -175,8 +173,6 @@ FAILURES = [
     ),
     (b"a,b\n\n1,nan\n", ["--column=b"], "in:3: the model's score is nan", True),
     (b"a\n", ["--output_file=in"], "in: exists; pass --overwrite to replace it", False),
-    (b"a\n", ["--output_file=no/out"], "no/out: no such folder: ", False),
-    (b"a\nthe nan\n", [], "in:1: the model's score is nan, not a finite number", True),
 ]
 
 
@@ -193,10 +189,9 @@ def test_a_failure_is_one_line_and_leaves_no_output(
     tmp_path, monkeypatch, loaded, data, flags, message, is_loaded
 ):
     monkeypatch.chdir(tmp_path)
-    if data is not None:
-        (tmp_path / "in").write_bytes(data)
+    (tmp_path / "in").write_bytes(data)
     output = (
         [] if any(flag.startswith("--output_file") for flag in flags) else ["--output_file=out"]
     )
     assert_one_line(loaded, message, is_loaded, "--input_file=in", *output, *flags)
-    assert os.listdir(tmp_path) == ["in"] * (data is not None)
+    assert os.listdir(tmp_path) == ["in"]

@@ -117,8 +117,6 @@ def test_rows_on_standard_output_leave_the_table_on_standard_error(folder):
 # (contents of pairs.jsonl, flags, line on standard error, whether a model is loaded)
 FAILURES = [
     (b'{"sentence_good": "a"}\n', [], 'pairs.jsonl:1: the pair has no "sentence_bad"', False),
-    (b"a\tb\n", ["--pairs=none*"], "none*: no file matches", False),
-    (b"a\tb\n", ["--pairs="], "no input file was given", False),
     (json_lines() + b'{"sentence_good": "a", "sentence_bad": "b", "n": 1}\n', [],
      "pairs.jsonl:7: no field 'UID' to group by; it has 'n'", False),
     (b"a\tb\n", ["--group_by=UID"], "pairs.jsonl:1: no field 'UID' to group by; it has n", False),
@@ -136,9 +134,8 @@ def test_a_failure_is_one_line_and_leaves_no_output(
     folder, loaded, data, flags, message, is_loaded
 ):
     (folder / "pairs.jsonl").write_bytes(data)
-    pairs = [] if "--pairs=" in flags else ["--pairs=pairs.jsonl"]  # repeated flags add up
     output = (
         [] if any(flag.startswith("--output_file") for flag in flags) else ["--output_file=out"]
     )
-    assert_one_line(loaded, message, is_loaded, *pairs, *output, *flags)
+    assert_one_line(loaded, message, is_loaded, "--pairs=pairs.jsonl", *output, *flags)
     assert os.listdir(folder) == ["pairs.jsonl"]

@@ -261,19 +261,6 @@ def test_a_full_disk_at_the_begin_leaves_nothing_and_names_the_output(folder, mo
     assert os.listdir(folder) == ["in"]
 
 
-def test_sigterm_names_it_too(folder, monkeypatch):
-    put = ResultStore.put
-
-    def ends(self, results):
-        put(self, results)
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    monkeypatch.setattr(ResultStore, "put", ends)
-    done = score()
-    assert done.returncode == 143
-    assert done.stderr == f"error: terminated; --resume goes on with {KEPT}\n"
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -32,13 +32,10 @@ WRONG = {
         ("", "--model"),
     ],
     "tta-pretrain": [
-        ("--num_warmup_steps=9", "must be smaller than"),
         (
             "--num_warmup_steps=2 --num_decay_steps=8",
             "num_decay_steps must be at most 7, the steps after the warm-up, not 8",
         ),
-        ("--num_train_steps=0", "num_train_steps=0"),
-        ("--objective=other", "objective=other"),
     ],
     "tta-probe": [
         ("--dev_file=x", "dev_file needs test_file"),
@@ -59,7 +56,6 @@ WRONG = {
         ("--num_train_epochs=7", "num_train_epochs has no meaning with features=vectors"),
     ],
     "tta-rerank": [
-        ("--lm_weight=1.5", "lm_weight: each and their sum must be between 0 and 1, not 1.5"),
         ("--lm_weight=nan", "lm_weight must be a finite number, not nan"),
         ("--lm_weight=much", "lm_weight=much: could not convert"),
         ("--lm_weight=", "lm_weight=: expected a number"),
@@ -67,7 +63,6 @@ WRONG = {
         ("--curve_file=c.png", "curve_file needs dev_nbest_file"),
         ("--report=r.txt", "report must end in .html, not 'r.txt'"),
         ("--dev_nbest_file=y --curve_file=c.pdf", "curve_file must end in .png, .svg"),
-        ("--length_bonus=inf", "length_bonus must be a finite number, not inf"),
         ("--reduction=max", "reduction=max"),
         ("--format=xml", "format=xml"),
         ("--beam_size=0", "beam_size=0"),
@@ -77,7 +72,6 @@ WRONG = {
         ("--dev_score_file=y", "needs dev_nbest_file"),
         ("--decision=min", "decision=min: value should be one of <max|mbr>"),
         ("--scale=-1", "scale=-1: -1.0 is not a non-negative number"),
-        ("--scale=nan", "scale must be a finite number, not nan"),
         ("--decision=max --scale=2", "scale is for the decision mbr, not max"),
         (
             "--features=rank",

@@ -8,7 +8,7 @@ from tta.scoring.combining.weights import RerankWeights
 from tta.scoring.metrics.bleu import Bleu
 from tta.scoring.metrics.error_rate import WordErrorRate
 from tta.scoring.reports.evaluation import evaluate
-from tta.scoring.reports.table import align, format_difference, table_cells
+from tta.scoring.reports.table import align, table_cells
 
 ALONE = RerankWeights(1.0)
 
@@ -154,7 +154,3 @@ def test_every_two_of_the_compared_are_compared():
     assert a_b.interval[0] < a_b.value < a_b.interval[1] < 0
     assert (a_c.value, a_c.interval) == (0.0, (0.0, 0.0))
     assert b_c.interval == (-a_b.interval[1], -a_b.interval[0])
-    low, high = a_b.interval
-    assert format_difference(a_b, WordErrorRate()) == (
-        f"a - b: {a_b.value:+.2f} WER [{low:+.2f}, {high:+.2f}]"
-    )

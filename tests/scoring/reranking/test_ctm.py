@@ -59,9 +59,7 @@ def vosk(start, end, text="hi you"):
     ("start", "end", "rule"),
     [
         ({"seconds": "abc"}, 1, "expected a finite number as a time, got 'abc'"),
-        ("x", 1, "expected a finite number as a time, got 'x'"),
         (float("nan"), 2, "expected a finite number as a time, got nan"),
-        (0, float("inf"), "expected a finite number as a time, got inf"),
         (3, 2, "times run backwards: 'hi' is at 3 to 2 s"),
         (5, 6, "times run backwards: 'you' is at 3 to 4 s, after 5 s"),
         (-1, 2, "times run backwards: 'hi' is at -1 to 2 s"),

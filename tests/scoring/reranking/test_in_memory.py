@@ -52,6 +52,7 @@ def write(path, lists, scores, references):
     return str(path)
 
 
+@pytest.mark.usefixtures("loaded")
 @pytest.mark.parametrize(
     ("models", "tuned", "metric", "scored"),  # every pair of two settings
     [
@@ -64,9 +65,8 @@ def write(path, lists, scores, references):
     ],
 )
 def test_the_same_lists_get_the_same_weights_and_order_as_from_files(
-    tmp_path, monkeypatch, models, tuned, metric, scored
+    tmp_path, models, tuned, metric, scored
 ):
-    monkeypatch.setattr(tta, "load", lambda model=None, **options: FakeModel(model, **options))
     test, dev = make_lists(0), make_lists(1, 37)
     if not scored:
         test, dev = ((lists, None, references) for lists, _, references in (test, dev))
@@ -100,13 +100,11 @@ def test_the_same_lists_get_the_same_weights_and_order_as_from_files(
         assert [one.indices[0] for one in found] != first
 
 
-def test_the_options_of_a_model_that_is_loaded_are_those_of_the_command(monkeypatch):
-    seen = []
-    monkeypatch.setattr(tta, "load", lambda *a, **options: seen.append((a, options)) or FakeModel())
-    tta.rerank(["the cat"])
-    tta.rerank(["the cat"], model="base")
-    assert [a for a, _ in seen] == [(None,), ("base",)]
-    assert seen[0][1]["normalizer"] == "auto"
+def test_the_options_of_a_model_that_is_loaded_are_those_of_the_command(loaded):
+    for model in None, "base":
+        tta.rerank(["the cat"], model=model)
+    assert [lm.name for lm in loaded] == ["fake", "base"]
+    assert loaded[0].options["normalizer"] == "auto"
 
 
 WEIGHTS = RerankWeights(lm_weight=0.5)
@@ -126,8 +124,6 @@ def test_combined_scores_and_the_order():
 def test_one_list_is_a_list_of_lists_with_one_item():
     (expected,) = tta.rerank([["the kat", "the cat"]], [[-1, -2]], FakeModel())
     assert tta.rerank(["the kat", "the cat"], [-1, -2], FakeModel()) == expected
-    found = tta.rerank(["the kat", "the cat"], [-1, -2], FakeModel(), weights=WEIGHTS)
-    assert found.indices == [1, 0]
 
 
 def test_without_scores_the_rank_is_the_score():
@@ -226,14 +222,6 @@ def test_tuning_takes_a_metric():
             "the weights have 1 shares, one per model, not 2",
         ),
         (
-            lambda lm: tta.rerank(["a"], weights=RerankWeights(0.5), model="none"),
-            "the weights have 1 shares, one per model, not 0",
-        ),
-        (
-            lambda lm: tta.rerank(["a"], weights=RerankWeights(0.0, shares=()), model=lm),
-            "the weights have 0 shares, one per model, not 1",
-        ),
-        (
             lambda lm: tta.rerank(["a"], model=lm, metric="x"),
             f"metric must be {' or '.join(METRICS)}, not 'x'",
         ),
@@ -241,16 +229,8 @@ def test_tuning_takes_a_metric():
         (lambda lm: tta.tune([["a"]], ["a", "b"], None, lm), "references has length 2, but lists"),
         (lambda lm: tta.tune([[]], ["a"], None, lm), "tuning needs a list with a text, and there"),
         (
-            lambda lm: tta.tune([["a"]], [""], None, lm),
-            "the references have no words: the word error rate is not defined",
-        ),
-        (
             lambda lm: tta.tune([["a"]], ["a"], None, lm, decision="x"),
             "decision must be max, mbr or None, not 'x'",
-        ),
-        (
-            lambda lm: tta.tune([["a"]], ["a"], None, lm, metric="x"),
-            f"metric must be {' or '.join(METRICS)}, not 'x'",
         ),
     ],
 )
@@ -265,15 +245,11 @@ def test_input_errors(call, message):
     ("call", "message"),
     [
         (lambda: tta.rerank("abc"), "lists must be an ordered iterable of lists of str, such as a"),
-        (lambda: tta.rerank({"u": ["a"]}), "lists must be an ordered iterable of lists of str"),
         (lambda: tta.rerank([["a"], "b"]), "lists[1] must be an ordered iterable of str, such"),
-        (lambda: tta.rerank([["a"], {"b"}]), "lists[1] must be an ordered iterable of str, such"),
         (lambda: tta.rerank([["a", 3]]), "lists[0][1] must be a str, not int"),
-        (lambda: tta.rerank(["a", None]), "lists[0][1] must be a str, not NoneType"),
         (lambda: tta.rerank([["a"]], [{1.0}]), "scores[0] must be an ordered iterable of numbers"),
         (lambda: tta.rerank([["a"]], [-1.0]), "scores[0] must be an ordered iterable of numbers"),
         (lambda: tta.tune([["a"]], "a"), "references must be an ordered iterable of str, such as"),
-        (lambda: tta.tune(["a"], ["a"]), "lists[0] must be an ordered iterable of str, such as a"),
     ],
 )
 def test_type_errors(call, message):
@@ -294,18 +270,14 @@ class Frame:
     ("call", "name"),
     [
         (lambda frame: tta.rerank(frame, None, "none"), "lists"),
-        (lambda frame: tta.confidence(frame, None, "none"), "lists"),
         (lambda frame: tta.tune(frame, ["a"], None, "none"), "lists"),
-        (lambda frame: tta.fit_confidence(frame, ["a"], None, "none"), "lists"),
-        (lambda frame: tta.Reranker("none").rerank(frame), "lists"),
         (lambda frame: tta.rerank([["a"]], frame, "none"), "scores"),
         (lambda frame: tta.rerank([frame], None, "none"), "lists[0]"),
         (lambda frame: tta.rerank([["a"]], [frame], "none"), "scores[0]"),
         (lambda frame: tta.rerank([["a"]], None, "none", features=frame), "features"),
         (lambda frame: tta.rerank([["a"]], None, "none", phrases=frame), "phrases"),
+        (lambda frame: FakeModel().score(frame), "texts"),
         (lambda frame: tta.tune([["a"]], frame, None, "none"), "references"),
-        (lambda frame: tta.load().score(frame), "texts"),
-        (lambda frame: tta.load().similarity(["a"], frame), "second"),
     ],
 )
 def test_tables_are_refused_in_one_line(call, name):
@@ -335,14 +307,6 @@ def test_what_looks_wrong_in_memory_is_a_warning_at_the_call(recwarn, lists, sco
     found = list(recwarn)
     assert len(found) == (warning is not None)
     assert all(re.search(warning, str(w.message)) and w.filename == __file__ for w in found)
-
-
-@pytest.mark.filterwarnings("ignore:escaped")
-def test_texts_come_back_in_their_own_spelling():
-    (one,) = tta.rerank(SPELLED, [[-1, -2]], FakeModel("known"))
-    assert sorted(one.texts) == sorted(SPELLED[0])
-    alone = tta.rerank(SPELLED[0], [-1, -2], "none")
-    assert [SPELLED[0][i] for i in alone.indices] == alone.texts
 
 
 @pytest.mark.parametrize("lists", [[[""]], [["", "  "], ["\t"]], [[""], []], [["<pad>", ""]]])
@@ -405,14 +369,10 @@ SCORES = [[-1, -2], [-3]]
 SAME, OTHER = [0, 1], [1, 0]
 LABELLED = [  # a call with columns of two indices, the arguments that the error names
     (lambda a, b: tta.rerank(Column(ONE, a), Column([-1, -2], b), "none"), "lists and scores"),
-    (lambda a, b: tta.rerank(Column(TWO, a), Column(SCORES, b), "none"), "lists and scores"),
     (lambda a, b: tta.rerank([Column(ONE, a)], [Column([-1, -2], b)], "none"), "texts and scores"),
-    (lambda a, b: tta.confidence(Column(ONE, a), Column([-1, -2], b), "none"), "lists and scores"),
     (lambda a, b: tta.rerank(Column(ONE, a), [-1, -2], FakeModel(), weights=RerankWeights(
         0.3, features={"am": 1.0}), features={"am": Column([1, 2], b)}), "am and lists"),
     (lambda a, b: tta.tune(Column(TWO, a), Column(ONE, b), SCORES, "none"), "lists and references"),
-    (lambda a, b: tta.fit_confidence(TWO, Column(ONE, a), Column(SCORES, b), "none"),
-     "scores and references"),
     (lambda a, b: FakeModel().score(Column(ONE, a), prefixes=Column(ONE, b)), "texts and prefixes"),
     (lambda a, b: FakeModel().similarity(Column(ONE, a), Column(ONE, b)), "first and second"),
 ]  # fmt: skip

@@ -4,8 +4,6 @@ import json
 
 import pytest
 from sacrebleu.metrics.bleu import BLEU
-from sacrebleu.metrics.chrf import CHRF
-from sacrebleu.metrics.ter import TER
 
 from tests.reranking import rerank
 
@@ -46,17 +44,14 @@ def test_only_lists_with_a_reference_are_measured_and_tuned_on(tmp_path):
     assert (report.dev.num_lists, report.test.num_lists) == (5, 12)
 
 
-@pytest.mark.parametrize("metric", ["bleu", "chrf", "ter"])
-def test_several_references_are_sacrebleus(tmp_path, metric):
+def test_several_references_are_sacrebleus(tmp_path):
     texts = [*write(tmp_path / "in.jsonl").values()]
     files = {"r0": [f"{one} now" for one in texts], "r1": [f"well {one}" for one in texts]}
     for name, lines in files.items():
         (tmp_path / name).write_text("\n".join(lines) + "\n")
-    given = {"reference_file": [str(tmp_path / name) for name in files], "metric": metric}
-    report = rerank(tmp_path / "in.jsonl", (), **given, **PLAIN)
+    measured = {"reference_file": [str(tmp_path / name) for name in files], "metric": "bleu"}
+    report = rerank(tmp_path / "in.jsonl", (), **measured, **PLAIN)
     rows = (tmp_path / "in.jsonl").read_text().splitlines()
     picks = [json.loads(row)["hypotheses"][0] for row in rows]
-    expected = {"bleu": BLEU, "chrf": CHRF, "ter": TER}[metric]().corpus_score(
-        picks, [*files.values()]
-    )
+    expected = BLEU().corpus_score(picks, [*files.values()])
     assert report.test.evaluation.rows[0].value == pytest.approx(expected.score, abs=1e-9)

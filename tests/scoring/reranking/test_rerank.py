@@ -63,24 +63,15 @@ COPIES = [  # the feature of a hypothesis by its score, its words and its rank; 
 
 @pytest.mark.parametrize(("feature", "copied"), COPIES)
 def test_a_feature_that_copies_another_column_is_not_tuned(tmp_path, feature, copied):
-    rng = np.random.default_rng(3)
-    rows = []
-    for i in range(9):
-        texts = [" ".join("a" * rng.integers(1, 9)) for _ in range(5)]
-        scores = -np.sort(rng.random(5) * 9)
-        rows.append(
-            {
-                "id": str(i),
-                "reference": texts[1],
-                "hypotheses": [
-                    {"text": t, "score": s, "am": feature(s, len(t.split()), rank)}
-                    for rank, (t, s) in enumerate(zip(texts, scores.tolist(), strict=True))
-                ],
-            }
-        )
-    path = tmp_path / "dev.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    config = RerankConfig(nbest_file=str(path), dev_nbest_file=str(path))
+    rng, lists = np.random.default_rng(3), []
+    for _ in range(9):
+        num_words = rng.permutation(np.arange(1, 9))[:5].tolist()
+        texts, scores = [" ".join("a" * n) for n in num_words], -np.sort(rng.random(5) * 9)
+        values = map(feature, scores.tolist(), num_words, range(5))
+        features = {text: {"am": float(v)} for text, v in zip(texts, values, strict=True)}
+        lists.append(hypotheses(features, dict(zip(texts, scores, strict=True)), texts[1]))
+    path = write(tmp_path / "dev.jsonl", lists)
+    config = RerankConfig(nbest_file=path, dev_nbest_file=path)
     report = rerank_files(config, [])
     note = f"the feature am is left out: it is a copy of {copied}, up to scale"
     assert (note in report.notes) == (copied is not None)
@@ -150,14 +141,6 @@ def test_without_a_model_nothing_is_loaded_and_the_page_has_no_colours(
 
 def consensus():
     return hypotheses({text: {} for text in VOTES})
-
-
-def test_a_curve_needs_a_model(votes, tmp_path):
-    dev, curve = write(tmp_path / "dev", [consensus()] * 5), tmp_path / "c.tsv"
-    config = RerankConfig(nbest_file=votes, dev_nbest_file=dev, curve_file=str(curve))
-    with pytest.raises(InputError, match=r"^curve_file needs a model: it shows the weight of the"):
-        rerank_files(config, [])
-    assert not curve.exists()
 
 
 # A feature that tells the reference, in both signs: 1 for "a x y", 0 for the others.
@@ -252,17 +235,10 @@ def test_features_that_are_not_used_are_reported(tmp_path):
         assert "features not used" not in report
 
 
-def without_scores(lists):
-    for one in lists:
-        for hypothesis in one["hypotheses"]:
-            del hypothesis["score"]
-    return lists
-
-
 @pytest.mark.parametrize("dev", [True, False], ids=["tuned", "guessed"])
 @pytest.mark.parametrize("decision", [None, "max", "mbr"])
 def test_neither_scores_nor_model(tmp_path, dev, decision):
-    test = write(tmp_path / "test", without_scores([consensus() for _ in range(3)]))
+    test = write(tmp_path / "test", [{"hypotheses": [*VOTES], "reference": "a x y"}] * 3)
     config = RerankConfig(
         nbest_file=test, dev_nbest_file=test if dev else None, rank_scores=False, decision=decision
     )

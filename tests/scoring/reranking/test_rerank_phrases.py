@@ -54,7 +54,6 @@ def test_a_pick_that_phrases_change(tmp_path, phrases, models, dev):
     assert (report.dev is None) is not dev
     assert not dev or all(row.name != "with phrases" for row in report.dev.evaluation.rows)
     text = str(report)
-    assert "note: 1 of 2 phrases stand in lists, 21 times, of which " in text
     assert "note: common words among the phrases were left out: 1, such as 'the'; " in text
     assert re.search(r"\nphrases_weight:[0-9.]+$", text)
     assert "with phrases" in page.read_text()
@@ -129,12 +128,9 @@ def test_settings_that_do_not_fit(settings, error):
 
 def test_a_wrong_file_is_one_line_before_a_model_is_loaded(tmp_path, loaded):
     lists, path = write(tmp_path / "lists.jsonl", SURE), tmp_path / "phrases.txt"
-    for content, rule in ("ely\tx\n", ":1: expected a finite number"), ("", ": the file is empty"):
-        path.write_text(content)
-        with pytest.raises(InputError, match=re.escape(f"{path}{rule}")):
-            rerank(lists, phrases_file=path, output_file=tmp_path / "out")
-    with pytest.raises(InputError, match=r"no such file|does not exist|not found"):
-        rerank(lists, phrases_file=tmp_path / "missing")
+    path.write_text("ely\tx\n")
+    with pytest.raises(InputError, match=re.escape(f"{path}:1: expected a finite number")):
+        rerank(lists, phrases_file=path, output_file=tmp_path / "out")
     assert loaded == []
     assert not (tmp_path / "out").exists()
 
@@ -189,7 +185,6 @@ def test_tuning_does_not_see_phrases():
 REFUSED = [  # arguments, the error
     ({"phrases": "ely"}, TypeError, "phrases"),
     ({"phrases": []}, InputError, "phrases: expected phrases, one per line, got none"),
-    ({"phrases": ["ely", "a\tb"]}, InputError, "phrases: expected a finite number"),
     ({"phrases_weight": 1}, InputError, "phrases_weight needs phrases"),
     ({"phrases": ["ely"], "phrases_weight": -1}, InputError, "between 0 and 100, not -1"),
     ({"phrases": ["ely"], "phrases_weight": "x"}, InputError, "expected a finite number"),

@@ -92,7 +92,6 @@ KEYS = [
     ("secret", "  secret\t", 200),
     ("two words", "two words", 200),
     ("voil\u00e0", "voil\u00e0".encode(), 200),  # whose last byte is a blank of Latin-1
-    ("secret", "secre", 401),
     (" secret ", "", 401),
 ]
 

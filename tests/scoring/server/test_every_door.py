@@ -61,17 +61,7 @@ CASES = {  # what differs: lists, scores, model, arguments of all doors
 
 def by_command(tmp_path, lists, scores, model, weights=None, phrases=None, **values):
     """The rows of the scores file list by list, the confidences and the notes."""
-    rows = [
-        {
-            "id": str(i),
-            "hypotheses": [
-                {"text": text} | ({} if scores is None else {"score": scores[i][j]})
-                for j, text in enumerate(texts)
-            ],
-        }
-        for i, texts in enumerate(lists)
-    ]
-    (tmp_path / "lists.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    nbest = write(tmp_path / "lists.jsonl", lists, scores, [None] * len(lists))
     if phrases is not None:
         values["phrases_file"] = str(tmp_path / "phrases.txt")
         (tmp_path / "phrases.txt").write_text("\n".join(phrases))
@@ -81,7 +71,7 @@ def by_command(tmp_path, lists, scores, model, weights=None, phrases=None, **val
         values["features"] = [f"{name}={value}" for name, value in weights.features.items()]
         values |= {"decision": "max"} if weights.decision == "max" else {"scale": weights.scale}
     config = RerankConfig(
-        nbest_file=str(tmp_path / "lists.jsonl"),
+        nbest_file=nbest,
         scores_file=str(tmp_path / "scores.jsonl"),
         confidence=str(tmp_path / "words.jsonl"),
         **values,
