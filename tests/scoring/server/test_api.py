@@ -58,17 +58,27 @@ def test_token_scores_are_those_of_the_model(lm, port):
         )
 
 
-def test_phrases_and_their_weight_count_and_answered_weights_have_it(port):
+def test_phrases_are_those_of_tta_rerank(lm, port):
     texts, scores = ["to go to home", "to go to kathmandu", "to go to the cat"], [-1.0, -9.0, -10.0]
     body = {"hypotheses": texts, "scores": scores}
-    for weight, pick in ((0, "to go to home"), (50, "to go to kathmandu")):
-        answer = post(port, "rerank", **body, phrases=["kathmandu"], phrases_weight=weight)[1]
-        assert answer["hypotheses"][0]["text"] == pick
+    plain = post(port, "rerank", **body)[1]
+    more = {"phrases": ["kathmandu", "the"], "phrases_weight": 50}
+    answer = post(port, "rerank", **body, **more)[1]
+    with pytest.warns(UserWarning, match="common words"):
+        expected = tta.rerank(texts, scores, lm, **more)
+    assert [row["text"] for row in answer["hypotheses"]] == expected.texts
+    assert expected.texts[0] == "to go to kathmandu" != plain["hypotheses"][0]["text"]
+    assert answer["words"][3]["word"] == "kathmandu"
+    assert answer["weights"]["features"]["phrases"] > 0
+    assert any("common words among the phrases were left out: 1" in n for n in answer["notes"])
     again = post(port, "rerank", **body, phrases=["kathmandu"], weights=answer["weights"])[1]
     assert again["hypotheses"][0]["text"] == "to go to kathmandu"
     wrong = [
         ({"phrases": []}, "phrases: List should have at least 1 item"),
+        ({"phrases": ["a\tb"]}, "phrases: expected a finite number"),
+        ({"phrases_weight": 1}, "phrases_weight needs phrases"),
         ({"phrases": ["a"], "phrases_weight": 101}, "phrases_weight: "),
+        ({"weights": answer["weights"]}, "not every hypothesis has a feature 'phrases'"),
     ]
     for one, rule in wrong:
         status, answer_ = post(port, "rerank", **body, **one)
@@ -94,10 +104,14 @@ def test_vectors_have_the_form_of_openai(lm, port):
     ("path", "body", "rule"),
     [
         ("score", {"texts": []}, "texts: List should have at least 1 item"),
+        ("score", {"texts": "a"}, "texts: Input should be a valid list"),
         ("score", {"texts": [1]}, "texts.0: Input should be a valid string"),
+        ("score", {"texts": ["\ud800"]}, "not valid Unicode"),
+        ("score", {"texts": ["a"], "more": 1}, "more: Extra inputs are not permitted"),
         ("score", {}, "texts: Field required"),
         ("score", {"texts": ["a"] * 51}, "at most 50 texts, got 51"),
         ("score", {"texts": ["a", "b" * 201]}, "text 2: at most 200 characters"),
+        ("embeddings", {"input": {}}, "input"),
         ("embeddings", {"input": []}, "input: expected at least one text"),
         ("embeddings", {"input": "a", "encoding_format": "x"}, "encoding_format"),
     ],
@@ -107,6 +121,22 @@ def test_a_wrong_request_is_one_line_that_names_the_field(port, path, body, rule
     assert (status, answer["error"]["type"]) == (400, "invalid_request_error")
     assert rule in answer["error"]["message"]
     assert "\n" not in answer["error"]["message"]
+
+
+def test_answers_stay_the_same_under_concurrency(lm, port):
+    texts = [f"{'very ' * (number % 7)}long text number {number}" for number in range(64)]
+    expected, found = lm.score(texts), {}
+
+    def client(numbers):
+        for number in numbers:
+            found[number] = post(port, "score", texts=[texts[number]])[1]["scores"][0]
+
+    clients = [threading.Thread(target=client, args=[range(i, 64, 8)]) for i in range(8)]
+    for one in clients:
+        one.start()
+    for one in clients:
+        one.join()
+    np.testing.assert_allclose([found[number] for number in range(64)], expected, atol=1e-5)
 
 
 def test_a_model_that_takes_too_long_or_has_too_much_to_do_answers_503():
@@ -122,6 +152,7 @@ def test_a_model_that_takes_too_long_or_has_too_much_to_do_answers_503():
 
 def test_health_models_and_metrics(lm, port):
     post(port, "score", texts=["a"])
+    ask(port, b"", "/no/such/page", "GET")
     health = json.loads(ask(port, b"", "/health", "GET")[2])
     assert health == {"status": "ok", "model": "small", "signature": lm.signature}
     models = json.loads(ask(port, b"", "/v1/models", "GET")[2])
@@ -131,6 +162,8 @@ def test_health_models_and_metrics(lm, port):
     assert b"/docs lists them" in ask(port, b"", "/v1/scores", "GET")[2]
     metrics = ask(port, b"", "/metrics", "GET")[2].decode()
     assert 'tta_requests_total{path="/v1/score",status="200"}' in metrics
+    assert 'tta_requests_total{path="other",status="404"}' in metrics
+    assert "/no/such/page" not in metrics
 
 
 def test_the_description_is_valid_and_true(port):

@@ -10,6 +10,7 @@ import socket
 import pytest
 
 import tta
+from tests.commands import run_command
 from tests.fake_model import FakeModel
 from tests.scoring.server.serving import serving
 from tta.errors import InputError
@@ -70,6 +71,7 @@ def test_weights_of_python_are_those_of_a_request(port):
     answer, expected = json.loads(body), tta.rerank(*LIST.values(), FakeModel(), weights=weights)
     assert tta.RerankWeights.from_dict(answer["weights"]) == weights
     assert [row["score"] for row in answer["hypotheses"]] == pytest.approx(expected.scores)
+    assert [row["text"] for row in answer["hypotheses"]] == expected.texts
 
 
 def test_notes_name_the_fields_of_a_request(port):
@@ -94,10 +96,16 @@ ONE = {"hypotheses": ["a"]}
 WRONG = [
     (b"{", "the body, character 1: JSON decode error"),
     (b"", "the body is empty"),
+    (b"\xff{}", "the body, byte 1: expected UTF-8, got byte 0xff"),
+    (b'{"hypotheses": ["\xe9"]}', "the body, byte 18: expected UTF-8, got byte 0xe9"),
     (b"null", "expected an object with hypotheses, scores, features, lists"),
     (b'{"hypotheses": ["\xc3("]}', "the body, byte 18: expected UTF-8, got byte 0xc3"),
     (b"[" * 100_000, "the body: expected JSON, got too many brackets in brackets"),
     ([], "expected an object with hypotheses, scores, features, lists, weights, "),
+    (
+        {"lists": [["a"]]},
+        "lists.0: expected an object with hypotheses, scores, features, got ['a']",
+    ),
     ({"lists": ["a"]}, "lists.0: expected an object with hypotheses, scores, features, got 'a'"),
     (ONE | {"weights": 3}, "weights: expected an object with lm_weight, length_bonus, "),
     ({"text": "a"}, "text: Extra inputs are not permitted"),
@@ -110,14 +118,25 @@ WRONG = [
     ({"lists": [ONE, ONE | {"scores": [1, 2]}]}, "lists.1: scores has length 2, hypotheses 1"),
     ({"lists": [ONE, ONE | {"scores": [1]}]}, "some lists have scores, and others have none"),
     (ONE | {"weights": WEIGHTS | {"length_bonus": 1e308}}, "at most 1e+200 in size"),
+    (ONE | {"weights": WEIGHTS | {"features": {"rank": -1e308}}}, "at most 1e+200 in size"),
     ({"hypotheses": ["a"] * 20_000}, "at most 1,000 texts, got 20,000"),
     (ONE | {"scores": [math.nan]}, "scores.0: Input should be a finite number"),
     (ONE | {"scores": [1e155]}, "a number of at most 1e+100 in size"),
     ({"hypotheses": ["\ud800"]}, "lists[0][0] is not valid Unicode"),
     (b'{"hypotheses": ' + b"9" * 5_000 + b"}", "the body: a number has thousands of digits"),
+    (ONE | {"weights": WEIGHTS | {"length_bonus": math.nan}}, "should be a finite number"),
     (ONE | {"weights": {"scale": 1}}, "weights.lm_weight: Field required"),
     (ONE | {"weights": WEIGHTS | {"lm_weight": 2}}, "lm_weight must be between 0 and 1"),
+    (ONE | {"weights": WEIGHTS | {"reduction": "max"}}, "reduction must be sum or mean, not 'max'"),
+    (ONE | {"weights": WEIGHTS | {"shares": [0.5, 0.5]}}, "have 2 shares, one per model, not 1"),
+    (
+        ONE | {"weights": WEIGHTS | {"shares": [0.5]}},
+        "shares must not be negative and must sum to 1",
+    ),
+    (ONE | {"weights": WEIGHTS | {"decision": "mbr"}}, "decision must be max with this scale"),
     (ONE | {"metric": "bleu"}, "metric: Input should be 'wer' or 'cer'"),
+    (ONE | {"weights": WEIGHTS | {"scale": -1}}, "scale must be at least 0, not -1.0"),
+    (ONE | {"weights": WEIGHTS | {"features": {"am": 1}}}, "not every hypothesis has"),
 ]
 
 
@@ -143,7 +162,21 @@ def test_other_requests_are_refused_before_they_are_read(port):
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
 @pytest.mark.parametrize(
-    ("hosts", "status"), [(["localhost"], 200), ([], 403), (["localhost", "evil.example"], 403)]
+    ("hosts", "status"),
+    [
+        (["localhost"], 200),
+        (["LOCALHOST:1"], 200),
+        (["127.0.0.1:8000"], 200),
+        (["[::1]:8000"], 200),
+        ([], 403),
+        ([""], 403),
+        (["evil.example"], 403),
+        (["127.0.0.1.evil.example:8000"], 403),
+        (["localhost@evil.example"], 403),
+        (["203.0.113.5"], 403),
+        (["localhost", "evil.example"], 403),
+        (["localhost:" + "8" * 5_000], 403),
+    ],
 )
 def test_requests_under_another_name_are_refused(port, method, hosts, status):
     """Else a page that resolves its own name to 127.0.0.1 could read answers."""
@@ -154,13 +187,7 @@ def test_requests_under_another_name_are_refused(port, method, hosts, status):
     assert raw(port, request, close=False).startswith(b"HTTP/1.1 %d" % status)
 
 
-OWN = ["LOCALHOST:1", "127.0.0.1:8000", "[::1]:8000"]
-NOT_OWN = ["", "evil.example", "127.0.0.1.evil.example:8000", "localhost@evil.example"]
-NOT_OWN += ["203.0.113.5", "localhost:" + "8" * 5_000]
-
-
-def test_a_server_has_its_addresses_and_its_names():
-    assert [host for host in OWN + NOT_OWN if is_own(host, "127.0.0.1")] == OWN
+def test_a_server_for_others_has_its_addresses_and_its_names():
     name = socket.gethostname()
     assert [is_own(h, "0.0.0.0") for h in ("192.0.2.1:80", name, "evil.example")] == [1, 1, 0]
     assert [is_own(h, "desk.example") for h in ("desk.example", "evil.example")] == [1, 0]
@@ -225,7 +252,19 @@ def test_an_answer_never_holds_nan():
     assert (status, json.loads(reply)["error"]["type"]) == (500, "server_error")
 
 
-def test_a_port_in_use_is_one_line(port):
+def test_a_port_in_use_and_a_model_without_scores_are_one_line(port):
     rule = f"^127.0.0.1:{port}: Address already in use; choose another --port or --host$"
     with pytest.raises(InputError, match=rule):
         Server(FakeModel(), ServerConfig(port=port), print)
+    ended = run_command("tta-demo", "--port=70000")
+    assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)
+
+
+@pytest.mark.parametrize("texts", [[""], ["", ""], [" ", "\t"], ["", "uh"], ["<pad>", "</s>"]])
+def test_a_list_without_words_is_answered(port, texts):
+    scores = [-1.0, -900.0][: len(texts)]
+    status, _, body = ask(port, {"hypotheses": texts, "scores": scores}, "/v1/rerank")
+    assert status == 200, body
+    answer = json.loads(body)
+    assert sorted(one["text"] for one in answer["hypotheses"]) == sorted(texts)
+    assert answer["words"] == []
