@@ -512,14 +512,6 @@ def test_texts_are_calibrated_with_begin_and_end_token(tmp_path):
         np.testing.assert_array_equal(array, found[1][name], err_msg=name)
 
 
-def test_a_model_without_a_vocabulary_is_named(tmp_path):
-    folder = write_arrays(tmp_path / "model")
-    (folder / VOCABULARY).unlink()
-    lm = tta.load(folder, engine="onnxruntime")
-    with pytest.raises(InputError, match=r"model: the model has no vocab\.txt"):
-        lm.score(["the cat sat"])
-
-
 @pytest.mark.parametrize(
     ("change", "rule"),
     [

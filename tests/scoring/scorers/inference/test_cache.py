@@ -244,9 +244,8 @@ def test_flipped_bytes_are_one_line_and_no_wrong_score(path):
             assert dict(zip(MANY, sums(cached(path), MANY)[0], strict=True)) == expected, place
 
 
-@pytest.mark.parametrize(("shown", "named"), [(None, "cache"), ("out", "out")])
-def test_a_full_disk_is_one_line_with_the_users_file(path, monkeypatch, shown, named):
-    found = ResultStore(path, shown and path.with_name(shown))
+def test_a_full_disk_is_one_line_with_the_users_file(path, monkeypatch):
+    found = ResultStore(path)
     connect = sqlite3.connect
 
     def full(*arguments, **options):
@@ -257,7 +256,7 @@ def test_a_full_disk_is_one_line_with_the_users_file(path, monkeypatch, shown, n
     monkeypatch.setattr(sqlite3, "connect", full)
     with pytest.raises(OSError, match="No space left on device") as raised:
         found.put({str(number): "a" * 1000 for number in range(100)})
-    assert raised.value.filename == str(path.with_name(named))
+    assert raised.value.filename == str(path)
 
 
 @pytest.mark.parametrize("statement", ["ANALYZE", "VACUUM", "PRAGMA journal_mode = WAL"])

@@ -197,12 +197,6 @@ def test_ranges_for_int8(folder, tmp_path, monkeypatch):
     assert load(copies[0]).signature.replace("first", "second") == load(copies[1]).signature
 
 
-def test_digests_are_the_same_for_both_engines(folder):
-    pytest.importorskip("tensorflow")
-    lines = [load(folder, engine=name).signature for name in ("tensorflow", "onnxruntime")]
-    assert lines[0].replace("engine:tensorflow", "engine:onnxruntime") == lines[1]
-
-
 def test_of_an_n_gram_model_the_file_and_the_option(tmp_path):
     pytest.importorskip("kenlm")
     path, other = tmp_path / "lm.arpa", tmp_path / "other.arpa"
