@@ -166,17 +166,6 @@ def test_the_last_layer_norm_alone_is_centred(monkeypatch, family):
     assert outputs == [1] * (len(outputs) - 1) + [3]
 
 
-def test_the_built_in_model_agrees():
-    texts = ["the cat sat on the mat", "i scream you scream we all scream for ice cream", "a"]
-    first, second = (tta.load(engine=engine) for engine in ("tensorflow", "onnxruntime"))
-    np.testing.assert_allclose(second.score(texts), first.score(texts), atol=2e-4)
-    # The last LayerNorm magnifies rounding in a single dimension up to 46 times: 1.5e-4 on a
-    # processor with AMX.
-    np.testing.assert_allclose(second.encode(texts), first.encode(texts), atol=5e-4)
-    joint = [lm.encode(texts, "joint") for lm in (first, second)]
-    np.testing.assert_allclose(*joint, atol=1e-4)
-
-
 def test_tokens_that_are_not_wanted_have_no_score(tmp_path):
     lm = tta.load(write_model_directory(tmp_path), engine="onnxruntime")
     ids, wanted = np.full((2, 5), 6, np.int32), np.zeros((2, 5), bool)

@@ -345,20 +345,13 @@ def test_a_graph_of_another_version_or_config_is_built_anew(calibrated, monkeypa
     assert not {*found()} & {*old}
 
 
-DAMAGED = [
-    (lambda old: old[:-1], "not a readable safetensors file.*; tta calibrate writes"),
-    (lambda old: b"", "not a readable.*; tta calibrate writes"),
-    (lambda old: old[:-1] + bytes([old[-1] ^ 1]), "damaged: its checksum is wrong; tta calib"),
-]
-
-
 def test_a_damaged_file_is_refused_in_one_line(calibrated):
     whole = (calibrated / LIGHT).read_bytes()
-    for damage, rule in DAMAGED:
-        (calibrated / LIGHT).write_bytes(damage(whole))
-        with pytest.raises(InputError, match=rf"light\.safetensors: {rule}") as caught:
-            tta.load(calibrated, engine="onnxruntime")
-        assert "\n" not in str(caught.value)
+    (calibrated / LIGHT).write_bytes(whole[:-1])
+    rule = r"light\.safetensors: not a readable safetensors file.*; tta calibrate writes"
+    with pytest.raises(InputError, match=rule) as caught:
+        tta.load(calibrated, engine="onnxruntime")
+    assert "\n" not in str(caught.value)
     write_light(calibrated, rows())  # makes it anew
     tta.load(calibrated, engine="onnxruntime")
 

@@ -113,9 +113,7 @@ BERT_CHANGES = {
     "the activation": edit_json(hidden_act="relu"),
     "heads": edit_json(num_attention_heads=2),
     "epsilon": edit_json(layer_norm_eps=0.1),
-    "case": lambda folder: (folder / "tokenizer_config.json").write_text(
-        '{"do_lower_case": false}'
-    ),
+    "case": lambda folder: (folder / "tokenizer_config.json").write_text(CASED),
     "two lines of the vocabulary": lambda folder: swap(folder / VOCABULARY, "cat", "mat"),
     "weights": scale,
 }
