@@ -7,7 +7,7 @@ import onnxruntime
 import pytest
 
 import tta
-from tests.tiny import write_model_directory
+from tests.tiny import CONFIG, write_model_directory
 from tta.choices import PROVIDERS
 from tta.errors import InputError
 from tta.scoring.engines import load
@@ -52,6 +52,17 @@ def test_a_gpu_is_for_tensorflow(monkeypatch, tmp_path):
     monkeypatch.setattr(load, "_has_gpu", lambda: True)
     assert chosen(directory) == "tensorflow"
     assert tta.load(directory, device="cpu").engine.name == "onnxruntime"
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize("engine", ["tensorflow", "onnxruntime"])
+def test_a_learned_normalizer_needs_a_model_that_was_trained_for_it(tmp_path, engine):
+    plain = write_model_directory(tmp_path / "plain")
+    learned = write_model_directory(tmp_path / "learned", CONFIG.replace(learned_normalizer=True))
+    auto = EngineOptions(engine=engine, normalizer="auto")
+    assert [load_engine(one, auto).normalizer for one in (plain, learned)] == ["exact", "learned"]
+    with pytest.raises(InputError, match="no learned normalizer: it was trained without log_"):
+        load_engine(plain, EngineOptions(engine=engine, normalizer="learned"))
 
 
 def test_a_gpu_may_be_hidden(monkeypatch):

@@ -45,33 +45,18 @@ def seen(monkeypatch, tmp_path):
     return seen
 
 
-@pytest.mark.parametrize(
-    ("model", "engine", "expected"),
-    [
-        ("small", "auto", "MixedModel"),
-        ("small", "tensorflow", "precision mixed needs engine onnxruntime: precision mixed is for"),
-        ("toy:path", "auto", "Toy"),  # it has no precision
-    ],
-)
-def test_mixed_precision_is_of_models_that_have_one(monkeypatch, model, engine, expected):
+def test_mixed_precision_is_of_models_that_have_one(monkeypatch):
     monkeypatch.setitem(load.KINDS, "toy", Toy)
-    if engine == "tensorflow":
-        monkeypatch.setattr(
-            TextModel,
-            "from_directory",
-            lambda *_: SimpleNamespace(model_type="tta", settings={"precision": "float32"}),
-        )
-        with pytest.raises(InputError, match=expected):
-            tta.load(model, precision="mixed", engine=engine)
-        return
-    lm = tta.load(model, precision="mixed", engine=engine)
-    if expected == "Toy":
-        assert isinstance(lm, Toy)
-        return
-    assert re.search(
-        "precision:int8[a-z-]*[|]engine:onnxruntime[|].*[|]mixed:float32$", lm.signature
-    )
+    assert isinstance(tta.load("toy:path", precision="mixed"), Toy)
+    lm = tta.load("small", precision="mixed")
+    in_int8 = "precision:int8[a-z-]*[|]engine:onnxruntime[|].*[|]mixed:float32$"
+    assert re.search(in_int8, lm.signature)
     assert "precision:float32|engine:onnxruntime" in lm.exact.signature
+    in_tensorflow = SimpleNamespace(model_type="tta", settings={"precision": "float32"})
+    monkeypatch.setattr(TextModel, "from_directory", lambda *_: in_tensorflow)
+    rule = "precision mixed needs engine onnxruntime: precision mixed is for"
+    with pytest.raises(InputError, match=rule):
+        tta.load("small", precision="mixed", engine="tensorflow")
 
 
 @pytest.mark.parametrize("model", [None, "small"])

@@ -86,17 +86,13 @@ def test_compressed(arpa, tmp_path, pack):
     assert other.score(list(SCORES)).tolist() == one.score(list(SCORES)).tolist()
 
 
-def test_the_signature_shows_what_the_scores_depend_on(arpa, tmp_path):
+def test_the_signature_shows_what_the_scores_depend_on(arpa):
     lm = tta.load(f"kenlm:{arpa}")
     assert re.fullmatch(
         r"model:tiny.arpa\|type:ngram\|order:2\|file:[0-9a-f]{8}\|boundary_tokens:no"
         rf"\|log:natural\|version:{re.escape(tta.__version__)}",
         lm.signature,
     )
-    other = tmp_path / "other" / "tiny.arpa"
-    other.parent.mkdir()
-    other.write_text(ARPA.replace("-0.375", "-0.5"))
-    assert tta.load(f"kenlm:{other}").signature != lm.signature
 
 
 def test_it_can_be_pickled_quietly(arpa, monkeypatch, capfd):

@@ -9,7 +9,6 @@ import pytest
 from benchmarks import ROOT
 from tta.errors import InputError
 from tta.modeling.config.model_types import MODEL_TYPES
-from tta.scoring.scorers.inference.signature import signature_text
 from tta.scoring.scorers.load import KINDS
 from tta.scoring.scorers.scorer import Scorer, TokenScores
 
@@ -32,6 +31,14 @@ def test_scores_and_counts_follow_from_token_scores():
     assert Letters().score([]).shape == (0,)
 
 
+def test_a_perplexity_is_exact_or_refused():
+    lm = Letters()
+    np.testing.assert_allclose(lm.perplexity(["abc", ""]), [np.e, np.nan])
+    lm.normalizer = "learned"
+    with pytest.raises(InputError, match=r"load the model with normalizer='exact', not 'learned'"):
+        lm.perplexity(["abc"])
+
+
 def test_prefixes_are_read_and_not_scored():
     class Rising(Scorer):
         """Scores letter i -i, so that a score tells which letters it is of."""
@@ -51,13 +58,19 @@ def test_a_matrix_of_similarities_has_those_of_pairs():
         representations = ("counts",)
 
         def _encode(self, texts, representation, pooling, progress):
-            return np.array([[t.count(c) for c in "abc"] for t in texts], np.float32)
+            return np.array([[t.count(c) for c in "abc"] for t in texts], np.float32).reshape(-1, 3)
 
     lm, first, second = Counts(), ["ab", "", "aab"], ["b", "cab"]
     matrix = lm.similarity_matrix(first, second)
-    assert matrix.shape == (3, 2)
+    cosines = [[1 / 2**0.5, 2 / 6**0.5], [0, 0], [1 / 5**0.5, 3 / 15**0.5]]
+    np.testing.assert_allclose(matrix, cosines, atol=1e-6)
     for row, text in zip(matrix, first, strict=True):
         np.testing.assert_allclose(row, lm.similarity([text] * 2, second), atol=1e-12)
+    assert lm.similarity([], []).shape == (0,)
+    with pytest.raises(InputError, match=r"^first has 2 texts, second has 1: expected pairs$"):
+        lm.similarity(["a", "b"], ["a"])
+    with pytest.raises(TypeError, match=r"^second\[0\] must be a str, not NoneType$"):
+        lm.similarity(["a"], [None])
     keywords = {"batch_size": 9, "show_progress_bar": False, "convert_to_numpy": True}
     unit = lm.encode(["aab", ""], **keywords, normalize_embeddings=True)
     np.testing.assert_allclose(unit, [[2 / 5**0.5, 1 / 5**0.5, 0], [0, 0, 0]], rtol=1e-6)
@@ -79,17 +92,9 @@ def test_blocks_are_scored_one_by_one_as_they_come():
     assert tokens[0].tokens == ["a", "b"]
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda scorer: scorer.score(["a"]),
-        lambda scorer: scorer.score_with_counts(["a"]),
-        lambda scorer: scorer.score_tokens(["a"]),
-    ],
-)
-def test_a_model_without_scores_raises_an_error(call):
+def test_a_model_without_scores_raises_an_error():
     with pytest.raises(InputError, match=r"^model: this kind of model gives no sentence scores$"):
-        call(Scorer())
+        Scorer().score(["a"])
 
 
 def test_the_first_representation_is_the_default():
@@ -130,9 +135,6 @@ def test_every_scorer_takes_the_arguments_of_the_interface(name):
         assert parameters(getattr(scorer, method)) == expected, method
 
 
-def test_the_name_of_a_folder_cannot_forge_a_signature():
-    assert signature_text("small") == "small"
-    assert signature_text("a|normalizer:exact\n\x1b[2J") == r"a\x7cnormalizer:exact\n\x1b[2J"
-    # Every signature begins with the name.
+def test_every_signature_begins_with_the_name_as_signature_line_writes_it():
     for path in (ROOT / "scoring").rglob("*.py"):
         assert "model:{self.name}" not in path.read_text(encoding="utf-8"), path

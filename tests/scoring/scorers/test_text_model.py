@@ -4,7 +4,6 @@ import json
 import pickle
 import threading
 
-import h5py
 import keras
 import numpy as np
 import pytest
@@ -17,12 +16,12 @@ from tta.modeling.config.language_model import LanguageModelConfig
 from tta.modeling.config.model_types import MODEL_TYPES, ModelType
 from tta.scoring.engines.tensorflow.engine import TensorFlowEngine
 from tta.scoring.scorers.arguments import SentenceError
+from tta.scoring.scorers.inference import runtime
 from tta.scoring.scorers.options import ScoreOptions
 from tta.scoring.scorers.text_model import TextModel
 
 pytestmark = pytest.mark.tensorflow
 
-LEARNED = CONFIG.replace(learned_normalizer=True)
 TEXTS = ["the cat sat on the mat.", "", "a dog", "the", "dogs ran home, the cat sat on a mat."]
 LONG = "the cat sat on the mat a dog ran home on the mat the cat sat"
 
@@ -69,10 +68,11 @@ def test_boundary_tokens_count_if_requested():
     assert lm.score_tokens(["the"])[0].tokens == ["[SOS]", "the", "[EOS]"]
 
 
-def test_scores_do_not_depend_on_the_batch_or_the_order(lm):
+def test_scores_do_not_depend_on_the_batch_or_the_order(lm, monkeypatch):
     alone = np.array([lm.score([text])[0] for text in TEXTS])
     np.testing.assert_allclose(lm.score(TEXTS), alone, atol=1e-5)
     np.testing.assert_allclose(lm.score(TEXTS[::-1]), alone[::-1], atol=1e-5)
+    monkeypatch.setattr(runtime, "BLOCK_TEXTS", 2)
     one_at_a_time = loaded(batch_tokens=1)
     np.testing.assert_allclose(one_at_a_time.score(TEXTS), alone, atol=1e-5)
 
@@ -85,72 +85,22 @@ def test_vectors_do_not_depend_on_the_batch_or_the_order(lm):
         assert alone.dtype == np.float32
 
 
-def last_layer(lm, tokens):
-    """[T, D] the last layer's outputs for these tokens."""
-    ids = np.array([[TOKENS.index(t) for t in tokens]], np.int32)
+def last_layer(lm, pieces):
+    """[T, D] the last layer's outputs for these pieces between begin and end token."""
+    ids = np.array([[TOKENS.index(t) for t in ["[SOS]", *pieces, "[EOS]"]]], np.int32)
     encoded = lm.engine._model.encode({"input_ids": ids, "padding_mask": np.ones_like(ids, bool)})
     return keras.ops.convert_to_numpy(encoded["hidden_states"])[0]
 
 
 def test_cls_and_eos_are_the_last_layer_at_the_boundary_tokens(lm):
-    texts = {"the cat": ["the", "cat"], "": [], "a dog sat": ["a", "dog", "sat"]}
-    states = [last_layer(lm, ["[SOS]", *pieces, "[EOS]"]) for pieces in texts.values()]
-    for representation, position in (("cls", 0), ("eos", -1)):
-        expected = [state[position] for state in states]
-        np.testing.assert_allclose(lm.encode(list(texts), representation), expected, atol=1e-5)
-
-
-def test_cls_and_eos_of_a_sentence_in_windows(lm):
-    pieces = lm.score_tokens([LONG])[0].tokens
-    size = CONFIG.max_position_embeddings - 2
-    assert len(pieces) > size
-    first = last_layer(lm, ["[SOS]", *pieces[:size], "[EOS]"])
-    last = last_layer(lm, ["[SOS]", *pieces[-size:], "[EOS]"])
-    np.testing.assert_allclose(lm.encode([LONG], "cls")[0], first[0], atol=1e-5)
-    np.testing.assert_allclose(lm.encode([LONG], "eos")[0], last[-1], atol=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("model_type", "has_seen"), [("tta", False), ("cloze", False), ("bilm", False), ("unilm", True)]
-)
-def test_whether_a_context_vector_has_seen_its_own_piece(model_type, has_seen):
-    lm = loaded(of_family(model_type))
-    cat, dog = lm.encode(["cat", "dog"], "context")
-    # They are rows of one batch, whose products may be rounded in different ways.
-    assert np.allclose(cat, dog, atol=1e-4) != has_seen
-    if model_type == "unilm":  # the score comes from the state before, at [SOS]
-        before = plain_scores(lm, [TOKENS.index("[SOS]")], [TOKENS.index("cat")])
-        assert lm.score(["cat"])[0] == pytest.approx(before[0], abs=1e-5)
-
-
-def test_a_perplexity_is_exact_or_refused():
-    lm = loaded(LEARNED)
-    found = lm.perplexity(["the cat sat", "", "a dog"])
-    assert found.dtype == np.float64
-    assert np.isnan(found).tolist() == [False, True, False]
-    ids = [TOKENS.index(t) for t in ["[SOS]", "the", "cat", "sat", "[EOS]"]]
-    expected = np.exp(-plain_scores(lm, ids)[1:-1].mean())
-    assert found[0] == pytest.approx(expected, rel=1e-5)
-    for normalizer in ("learned", "auto"):
-        learned = loaded(LEARNED, normalizer=normalizer)
-        with pytest.raises(InputError, match=r"load the model with normalizer='exact', not 'learn"):
-            learned.perplexity(["the cat sat"])
-
-
-def test_a_similarity_is_the_cosine_of_two_vectors(lm):
-    first, second = ["the cat", "", "a dog"], ["the cat", "a dog", "home"]
-    found = lm.similarity(first, second)
-    assert (found.shape, found.dtype) == ((3,), np.float64)
-    vectors = lm.encode(["a dog", "home"]).astype(np.float64)
-    expected = vectors[0] @ vectors[1] / np.prod(np.linalg.norm(vectors, axis=1))
-    np.testing.assert_allclose(found, [1.0, 0.0, expected], atol=1e-6)  # "" has no vector
-    other = lm.similarity(first, second, representation="embed")
-    assert abs(other[2] - expected) > 1e-3
-    assert lm.similarity([], []).shape == (0,)
-    with pytest.raises(InputError, match=r"^first has 2 texts, second has 1: expected pairs$"):
-        lm.similarity(["a", "b"], ["a"])
-    with pytest.raises(TypeError, match=r"^second\[0\] must be a str, not NoneType$"):
-        lm.similarity(["a"], [None])
+    """Of a text in windows, of its first and its last one."""
+    texts, size = ["the cat", "", LONG], CONFIG.max_position_embeddings - 2
+    pieces = [one.tokens for one in lm.score_tokens(texts)]
+    assert len(pieces[2]) > size
+    begin = [last_layer(lm, one[:size])[0] for one in pieces]
+    end = [last_layer(lm, one[-size:])[-1] for one in pieces]
+    np.testing.assert_allclose(lm.encode(texts, "cls"), begin, atol=1e-5)
+    np.testing.assert_allclose(lm.encode(texts, "eos"), end, atol=1e-5)
 
 
 def test_the_repr_names_the_model(directory):
@@ -218,35 +168,12 @@ def test_two_batches_are_in_flight_if_a_score_takes_one_pass(
     assert len(threads) == at_once
 
 
-def test_the_thread_ends_when_scoring_fails_or_is_stopped(lm, monkeypatch):
-    monkeypatch.setattr("tta.scoring.scorers.inference.runtime.BLOCK_TEXTS", 2)
-    refusing = loaded(long_sentences="refuse")
-    with pytest.raises(InputError, match=r"^sentence 6 has \d+ pieces, the model takes 9"):
-        refusing.score(["the"] * 5 + [LONG, "the", "the"])
-    assert prefetching() == []
-    blocks = lm.score_blocks([TEXTS] * 9)
-    next(blocks)
-    assert prefetching() != []
-    blocks.close()
-    assert prefetching() == []
-
-
-def prefetching():
-    """The names of the threads that prepare ahead."""
-    return [one.name for one in threading.enumerate() if one.name.startswith("prefetch")]
-
-
 def test_blocks_are_scored_as_lists_are(lm):
     blocks = [TEXTS, [], [LONG, "the"], [""]]
-    shares = []
-    for texts, (sums, counts) in zip(
-        blocks, lm.score_blocks(blocks, advance=shares.append), strict=True
-    ):
+    for texts, (sums, counts) in zip(blocks, lm.score_blocks(blocks), strict=True):
         expected = lm.score_with_counts(texts)
         np.testing.assert_array_equal(sums, expected[0])
         np.testing.assert_array_equal(counts, expected[1])
-        assert sum(shares) == pytest.approx(1.0 if texts else 0.0)
-        shares.clear()
     for texts, scored in zip(blocks, lm.score_blocks(blocks, tokens=True), strict=True):
         for got, expected in zip(scored, lm.score_tokens(texts), strict=True):
             assert got.tokens == expected.tokens
@@ -256,8 +183,8 @@ def test_blocks_are_scored_as_lists_are(lm):
 def test_the_share_of_a_batch_is_its_share_of_the_tokens():
     lm = loaded(batch_tokens=1)  # one sentence per batch
     shares = []
-    next(lm.score_blocks([["the cat", "", "a"]], advance=shares.append))
-    assert shares == pytest.approx([4 / 9, 3 / 9, 2 / 9])
+    list(lm.score_blocks([["the cat", "", "a"], [], [""]], advance=shares.append))
+    assert shares == pytest.approx([4 / 9, 3 / 9, 2 / 9, 1.0])
 
 
 def test_the_error_of_a_refused_sentence_has_its_index_in_the_block():
@@ -280,16 +207,9 @@ def test_bfloat16_is_close(directory, lm):
     ("call", "message"),
     [
         (lambda lm: lm.score(["a"], reduction="max"), "reduction must be sum or mean, not 'max'"),
-        (lambda lm: lm.encode(["a"], representation="x"),
-         "context or embed or token or cls or eos or joint, not 'x'"),
-        (lambda lm: lm.encode(["a"], pooling="max"),
-         "pooling of context must be mean or sif or whitened, not 'max'"),
         (lambda lm: TextModel(lm.engine._model, lm.tokenizer,
                               options=ScoreOptions(pll_variant="maskless")),
          "pll_variant must be original or within_word_l2r for a model of type tta, not 'maskl"),
-        (lambda lm: tta.load(pll_variant="masked"),
-         "or within_word_l2r or maskless or whole_words, not 'masked'"),
-        (lambda lm: tta.load(precision="int4"), "not 'int4'"),
     ],
 )  # fmt: skip
 def test_wrong_choices(lm, call, message):
@@ -304,34 +224,6 @@ def test_without_a_vocabulary_only_the_model_works(directory, tmp_path):
     assert lm.model({"input_ids": np.array([[3, 5, 1]]), "padding_mask": np.ones((1, 3), bool)})
     with pytest.raises(InputError, match=r"no vocab\.txt"):
         lm.score(["the"])
-
-
-def test_maskless_is_for_models_that_see_their_own_tokens():
-    lm = loaded(of_family("bilm"), pll_variant="maskless", score_boundary_tokens=True)
-    ids = [TOKENS.index(t) for t in ["[SOS]", "the", "cat", "##s", "[EOS]"]]
-    assert lm.score(["the cats"])[0] == pytest.approx(plain_scores(lm, ids).sum(), abs=1e-5)
-    assert "|pll:maskless|" in lm.signature
-
-
-def test_a_learned_normalizer_needs_a_model_that_was_trained_for_it(directory):
-    with pytest.raises(InputError, match="no learned normalizer: it was trained without log_"):
-        tta.load(directory, normalizer="learned")
-    with pytest.raises(ValueError, match="exact or learned, not 'none'"):
-        tta.load(directory, normalizer="none")
-    texts = ["the cat sat .", "dogs"]
-    assert "|normalizer:exact|" in loaded().signature
-    assert "|normalizer:exact|" in loaded(LEARNED, normalizer="exact").signature
-    assert "|normalizer:learned|" in loaded(LEARNED, normalizer="auto").signature
-    lm = loaded(LEARNED, normalizer="learned")
-    assert "|normalizer:learned|" in lm.signature
-    for text, scores in zip(texts, lm.score_tokens(texts), strict=True):
-        (ids,) = lm.tokenizer.encode([text])
-        vocabulary = lm.tokenizer.vocabulary
-        ids = np.concatenate([[vocabulary.bos_id], ids, [vocabulary.eos_id]])
-        inputs = {"input_ids": ids[None], "padding_mask": np.ones((1, len(ids)), bool)}
-        logits = np.asarray(lm.engine._model(inputs)["logits"])[0]
-        expected = logits[np.arange(len(ids)), ids][1:-1]
-        np.testing.assert_allclose(scores.log_probabilities, expected, atol=1e-4)
 
 
 def train(model):
@@ -404,7 +296,7 @@ class ToyModel(keras.Model):
         return {}
 
 
-def test_a_model_of_another_family_encodes_and_refuses_to_score(lm, monkeypatch):
+def test_a_family_without_positions_and_token_table_encodes_texts_of_any_length(lm, monkeypatch):
     monkeypatch.setitem(MODEL_TYPES, "toy", ModelType(None, (), config=ToyConfig))
     config = ToyConfig(vocab_size=len(TOKENS), hidden_size=3, model_type="toy")
     toy = TextModel(ToyModel(config), lm.tokenizer)
@@ -412,40 +304,8 @@ def test_a_model_of_another_family_encodes_and_refuses_to_score(lm, monkeypatch)
     long = "the cat " * 9_999
     expected = [np.mean([TOKENS.index(t) for t in words]) for words in (("a",), ("the", "cat"))]
     np.testing.assert_allclose(toy.encode(["a", long])[:, 0], expected, rtol=1e-5)
-    for call in (toy.score, toy.score_tokens, lambda texts: next(toy.score_blocks([texts]))):
-        with pytest.raises(
-            InputError, match=r"^model: a model of type toy gives no sentence scores$"
-        ):
-            call(["the"])
     with pytest.raises(InputError, match=r"^a model of type toy has no representation embed$"):
         toy.encode(["the"], "embed")
-    assert toy.signature.startswith("model:model|type:toy|")
-
-
-def test_weights_that_overflow_are_an_error_in_scores_and_vectors(tmp_path):
-    directory = write_model_directory(tmp_path / "large")
-    with h5py.File(directory / "model.weights.h5", "r+") as file:
-        tables = []
-        file.visititems(lambda name, item: tables.append(item) if "kernel" in name else None)
-        for table in tables:
-            table[...] = 3e38
-    lm = tta.load(directory)
-    rule = r"^sentence 1 gets a result from the model that is not a finite number$"
-    for call in (lm.score, lm.encode):
-        with pytest.raises(InputError, match=rule):
-            call(["the cat"])
-
-
-@pytest.mark.parametrize("model_type", ["tta", "unilm"])
-@pytest.mark.parametrize("boundary", [False, True])
-def test_a_continuation_has_the_token_scores_of_the_whole(model_type, boundary):
-    lm = loaded(of_family(model_type), score_boundary_tokens=boundary)
-    prefixes, texts = ["the cat", "dogs", ""], ["sat on a mat.", "ran", "home"]
-    found = lm.score(texts, prefixes=prefixes)
-    for prefix, text, score in zip(prefixes, texts, found, strict=True):
-        (whole,) = lm.score_tokens([f"{prefix} {text}"])
-        number = len(lm.tokenizer.encode([text])[0]) + boundary
-        assert score == pytest.approx(whole.log_probabilities[-number:].sum(), abs=1e-4)
 
 
 # All white space of Python, of which BERT removes the control characters.

@@ -42,13 +42,6 @@ def test_a_vocabulary_may_be_larger_than_the_model_s_but_not_smaller(tmp_path):
         tta.load(directory(tmp_path / "less", V - 1))
 
 
-def test_a_vocabulary_of_word_pieces(tmp_path):
-    folder = directory(tmp_path / "model", V)
-    (folder / "vocab.txt").write_text("[PAD]\n[EOS]\n")
-    with pytest.raises(InputError, match=r"vocab\.txt:1: expected a word, a blank and its count"):
-        tta.load(folder)
-
-
 def test_export_is_refused(tmp_path):
     lm = tta.load(directory(tmp_path / "model", V))
     with pytest.raises(InputError, match="model: only models of word pieces can be exported"):

@@ -345,20 +345,13 @@ def test_a_graph_of_another_version_or_config_is_built_anew(calibrated, monkeypa
     assert not {*found()} & {*old}
 
 
-DAMAGED = [
-    (lambda old: old[:-1], "not a readable safetensors file.*; tta calibrate writes"),
-    (lambda old: b"", "not a readable.*; tta calibrate writes"),
-    (lambda old: old[:-1] + bytes([old[-1] ^ 1]), "damaged: its checksum is wrong; tta calib"),
-]
-
-
 def test_a_damaged_file_is_refused_in_one_line(calibrated):
     whole = (calibrated / LIGHT).read_bytes()
-    for damage, rule in DAMAGED:
-        (calibrated / LIGHT).write_bytes(damage(whole))
-        with pytest.raises(InputError, match=rf"light\.safetensors: {rule}") as caught:
-            tta.load(calibrated, engine="onnxruntime")
-        assert "\n" not in str(caught.value)
+    (calibrated / LIGHT).write_bytes(whole[:-1])
+    rule = r"light\.safetensors: not a readable safetensors file.*; tta calibrate writes"
+    with pytest.raises(InputError, match=rule) as caught:
+        tta.load(calibrated, engine="onnxruntime")
+    assert "\n" not in str(caught.value)
     write_light(calibrated, rows())  # makes it anew
     tta.load(calibrated, engine="onnxruntime")
 
@@ -477,10 +470,8 @@ def test_an_index_that_is_wrong_is_not_used(index, tmp_path):
     np.testing.assert_array_equal(tta.load(folder, engine="onnxruntime").score(TEXTS), scores)
 
 
-def test_an_export_in_int8_has_the_scores_of_the_engine(directory, tmp_path):
-    lm = tta.load(directory, engine="onnxruntime", precision="int8", unknown="model")
-    if lm.model_type == "bilm":  # its export scores one masked token
-        return
+def test_an_export_in_int8_has_the_scores_of_the_engine(calibrated_once, tmp_path):
+    lm = tta.load(calibrated_once, engine="onnxruntime", precision="int8", unknown="model")
     signature = export_folder(lm, tmp_path / "out", "onnx", "token", "mean")
     assert "|precision:int8-fixed|engine:onnxruntime|" in signature
     ids = np.array([[3, *lm.tokenizer.encode([TEXTS[1]])[0], 1]], np.int32)
@@ -510,14 +501,6 @@ def test_texts_are_calibrated_with_begin_and_end_token(tmp_path):
     assert found[0].keys() == found[1].keys()
     for name, array in found[0].items():
         np.testing.assert_array_equal(array, found[1][name], err_msg=name)
-
-
-def test_a_model_without_a_vocabulary_is_named(tmp_path):
-    folder = write_arrays(tmp_path / "model")
-    (folder / VOCABULARY).unlink()
-    lm = tta.load(folder, engine="onnxruntime")
-    with pytest.raises(InputError, match=r"model: the model has no vocab\.txt"):
-        lm.score(["the cat sat"])
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
 """Behaves like TF Serving without its binary, for tests.
 
 It reads an exported model by the signatures of its MetaGraphDef in a C++ session, which checks
-dtypes but not shapes. It answers the messages of TF Serving: PredictRequest over gRPC, and JSON
-bodies by the rules of https://www.tensorflow.org/tfx/serving/api_rest.
+dtypes but not shapes. It answers the messages of TF Serving: PredictRequest over gRPC, and rows
+in JSON by the rules of https://www.tensorflow.org/tfx/serving/api_rest.
 """
 
 import base64
@@ -63,45 +63,18 @@ class ModelServer(prediction_service_pb2_grpc.PredictionServiceServicer):
         return response
 
     def rest(self, body):
-        """Answers the body of POST .../v1/models/NAME:predict; both are JSON as Python objects."""
+        """Answers the body {"instances": [N]} of POST .../v1/models/NAME:predict, as JSON."""
         name = body.get("signature_name", "serving_default")
-        infos = self.signatures[name].inputs
+        ((key, info),) = self.signatures[name].inputs.items()
         try:
-            if "instances" in body:
-                return {"predictions": self._rows(name, infos, body["instances"])}
-            value = body["inputs"]
-            if not isinstance(value, dict) or is_bytes(value):
-                (only,) = infos
-                value = {only: value}
-            outputs = self.run(name, {key: to_array(value[key], infos[key]) for key in infos})
-            outputs = {key: to_json(value) for key, value in outputs.items()}
-            return {"outputs": next(iter(outputs.values())) if len(outputs) == 1 else outputs}
-        except (tf.errors.OpError, ValueError) as error:
+            outputs = self.run(name, {key: to_array(body["instances"], info)})
+        except tf.errors.OpError as error:
             return {"error": str(error)}
-
-    def _rows(self, name, infos, instances):
-        if not instances:
-            raise ValueError("no values in 'instances'")
-        if not isinstance(instances[0], dict) or is_bytes(instances[0]):
-            (only,) = infos
-            instances = [{only: instance} for instance in instances]
-        if any(set(instance) != set(infos) for instance in instances):
-            raise ValueError(f"keys of an instance must be {sorted(infos)}")
-        inputs = {key: to_array([row[key] for row in instances], infos[key]) for key in infos}
-        outputs = self.run(name, inputs)
-        if any(value.ndim == 0 or len(value) != len(instances) for value in outputs.values()):
-            raise ValueError("an output has another first dimension than the batch")
-        if len(outputs) == 1:
-            return to_json(*outputs.values())
-        return [
-            {key: to_json(value[i]) for key, value in outputs.items()}
-            for i in range(len(instances))
-        ]
-
-
-def is_bytes(value):
-    """Whether a JSON value is TF Serving's {"b64": ...}."""
-    return isinstance(value, dict) and set(value) == {"b64"}
+        columns = {key: to_json(value) for key, value in outputs.items()}
+        rows = list(zip(*columns.values(), strict=True))
+        if len(columns) == 1:
+            return {"predictions": [value for (value,) in rows]}
+        return {"predictions": [dict(zip(columns, row, strict=True)) for row in rows]}
 
 
 def to_array(value, info):
@@ -112,7 +85,7 @@ def to_array(value, info):
         if isinstance(value, list):
             return [leaves(item) for item in value]
         if dtype == tf.string:
-            return base64.b64decode(value["b64"]) if is_bytes(value) else value.encode()
+            return base64.b64decode(value["b64"]) if isinstance(value, dict) else value.encode()
         return value
 
     return np.array(leaves(value), object if dtype == tf.string else dtype.as_numpy_dtype)

@@ -160,49 +160,10 @@ def test_the_export_has_the_signature_of_its_scores(models):
     assert (directory / "assets.extra" / "tta_signature.txt").read_text() == f"{lm.signature}\n"
 
 
-# A REST body in row format ("instances") or column format ("inputs"), and the keys and number of
-# rows of its answer.
-BODIES = [
-    ({"instances": ["a dog", ""]}, ("predictions", 2, {"scores", "num_tokens"})),
-    ({"instances": [{"texts": "a dog"}]}, ("predictions", 1, {"scores", "num_tokens"})),
-    ({"instances": [{"b64": "YSBkb2c="}]}, ("predictions", 1, {"scores", "num_tokens"})),
-    ({"inputs": ["a dog", "", "x"]}, ("outputs", 3, {"scores", "num_tokens"})),
-    ({"inputs": {"texts": ["a dog"]}}, ("outputs", 1, {"scores", "num_tokens"})),
-    ({"inputs": {"texts": []}}, ("outputs", 0, {"scores", "num_tokens"})),
-]
-
-
-@pytest.mark.parametrize(("body", "answer"), BODIES)
-def test_rest_bodies_in_rows_and_columns(models, server, body, answer):
-    key, number, names = answer
-    reply = server.rest(body)
-    assert list(reply) == [key]
-    if key == "predictions":
-        assert len(reply[key]) == number
-        assert all(set(row) == names for row in reply[key])
-        first = reply[key][0]["scores"]
-    else:
-        assert set(reply[key]) == names
-        assert {len(column) for column in reply[key].values()} == {number}
-        first = reply[key]["scores"][0] if number else None
-    if number:
-        assert first == pytest.approx(models["tta"][0].score(["a dog"])[0], abs=1e-4)
-
-
-# Bodies that are refused: (body, part of the message).
-REFUSED = [
-    ({"inputs": "a dog"}, "not compatible with expected shape [?]"),
-    ({"instances": [["a dog"], ["a cat"]]}, "not compatible with expected shape [?]"),
-    ({"instances": [{"b64": "/w=="}]}, "not valid UTF-8"),
-    ({"instances": []}, "no values"),
-]
-
-
-@pytest.mark.parametrize(("body", "message"), REFUSED)
-def test_wrong_shapes_are_an_error_although_the_server_does_not_check_them(server, body, message):
-    reply = server.rest(body)
-    assert list(reply) == ["error"]
-    assert message in reply["error"]
+@pytest.mark.parametrize("texts", ["a dog", [["a dog"], ["a cat"]]])
+def test_wrong_shapes_are_an_error_although_the_server_does_not_check_them(server, texts):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"not compatible .* shape \[\?\]"):
+        server.run("score", {"texts": np.array(texts, object)})
 
 
 def fenced(language):

@@ -15,39 +15,6 @@ from tta.scoring.exports.serving.graph_tokenizer import GraphTokenizer
 pytestmark = pytest.mark.tensorflow
 
 
-@pytest.fixture(scope="module")
-def tokenizer():
-    return Tokenizer(Vocabulary((*TTA_SPECIALS, *"[]',.a", "the", "cat", "##s", "don", "t")))
-
-
-def test_graph_gives_the_same_ids(tokenizer):
-    texts = ["The cats sat.", "", "[MASK] don't"]
-    in_graph = tf.function(
-        GraphTokenizer(tokenizer).tokenize, input_signature=[tf.TensorSpec([None], tf.string)]
-    )
-    ragged = in_graph(tf.constant(texts))
-    assert isinstance(ragged, tf.RaggedTensor)
-    assert ragged.dtype == tf.int32
-    assert ragged.to_list() == [ids.tolist() for ids in tokenizer.encode(texts)]
-    assert in_graph(tf.constant([], tf.string)).to_list() == []
-
-
-def test_graph_gives_the_same_costs_of_unknown_words(tokenizer):
-    texts = ["The cats sat.", "", "你好 Þa cats", "ÀÉ ☺☺ the", "a]b^"]
-    in_graph = tf.function(
-        lambda texts: GraphTokenizer(tokenizer).spelling_costs(texts, 2.0),
-        input_signature=[tf.TensorSpec([None], tf.string)],
-    )
-    costs = in_graph(tf.constant(texts))
-    found = [[cost for cost in row if cost] for row in costs.to_list()]
-    expected = [SpellingCosts(tokenizer, 2.0).of_text(text) for text in texts]
-    assert list(map(len, found)) == [1, 0, 3, 2, 2]
-    for one, other in zip(found, expected, strict=True):
-        assert one == pytest.approx(other)
-    assert [len(row) for row in costs.to_list()] == list(map(len, tokenizer.encode(texts)))
-    assert in_graph(tf.constant([], tf.string)).to_list() == []
-
-
 # Signs that `tokenizers` does not know as punctuation, and a mark that changed its category.
 NEW_SIGNS = "\u061d\u09fd\u0a76\u0c77\u0c84\u166d\u1734\u1b7d\u1b7e"
 

@@ -50,15 +50,21 @@ def test_windows_are_those_of_the_text_model():
         assert list(zip(*got, strict=True)) == expected, size
 
 
-def test_scores_of_texts_of_all_lengths_in_batches_of_any_size(lm, monkeypatch):
-    """Those of one; the tests below have a few texts in a batch, and all of them."""
+@pytest.mark.parametrize(("boundary", "batch_tokens"), [(False, 1), (True, 25)])
+def test_scores_of_texts_of_all_lengths_in_batches_of_any_size(
+    lm, monkeypatch, boundary, batch_tokens
+):
+    """Those of one, and of a few; the tests below have all texts in a batch."""
+    lm = of_type(lm.model_type, score_boundary_tokens=boundary)
     served = ServedModel(lm)  # from now on, weights are no constants: what it scores is compiled
     sums, counts = lm.score_with_counts(TEXTS)
-    monkeypatch.setattr(lm.engine, "batch_tokens", 1)
+    monkeypatch.setattr(lm.engine, "batch_tokens", batch_tokens)
     got = numpy(served.score(tf.constant(TEXTS)))
     np.testing.assert_allclose(got["scores"], sums, atol=1e-4)
     np.testing.assert_array_equal(got["num_tokens"], counts)
     assert got["scores"].dtype == np.float64
+    pieces = numpy(served.score_tokens(tf.constant(["the"])))["pieces"][0].tolist()
+    assert [p.decode() for p in pieces] == lm.score_tokens(["the"])[0].tokens
 
 
 def test_score_tokens_gives_pieces_padded_to_the_longest(lm):
@@ -79,23 +85,10 @@ def test_encode_gives_the_vectors(lm):
     assert not got[1].any(), "a text without a piece"
 
 
-def test_boundary_tokens_count_if_requested(lm, monkeypatch):
-    lm = of_type(lm.model_type, score_boundary_tokens=True)
-    monkeypatch.setattr(lm.engine, "batch_tokens", 25)
-    sums, counts = lm.score_with_counts(TEXTS)
-    served = ServedModel(lm)
-    got = numpy(served.score(tf.constant(TEXTS)))
-    np.testing.assert_allclose(got["scores"], sums, atol=1e-4)
-    np.testing.assert_array_equal(got["num_tokens"], counts)
-    pieces = numpy(served.score_tokens(tf.constant(["the"])))["pieces"][0].tolist()
-    assert [p.decode() for p in pieces] == lm.score_tokens(["the"])[0].tokens
-
-
 @pytest.mark.parametrize("boundary", [False, True])
 def test_only_the_positions_that_count_are_computed(lm, monkeypatch, boundary):
     """As in Python: no rows of the head for padding, nor for boundary tokens that do not count."""
-    options = {"score_boundary_tokens": True} if boundary else {}
-    lm = of_type(lm.model_type, **options)
+    lm = of_type(lm.model_type, score_boundary_tokens=boundary)
     monkeypatch.setattr(lm.engine, "batch_tokens", 25)
     served, asked, pieces = ServedModel(lm), [], sum(map(len, lm.tokenizer.encode(TEXTS)))
     functions = lm.engine.scores, lm.engine.states

@@ -7,7 +7,7 @@ import pytest
 
 import tta
 from tests.fake_model import FakeModel
-from tests.tiny import TOKENS, write_model_directory
+from tests.tiny import TOKENS
 from tta.data.vocabulary.tokenizer import Tokenizer
 from tta.data.vocabulary.word_pieces import Vocabulary
 from tta.data.vocabulary.word_tokenizer import WordTokenizer
@@ -274,13 +274,6 @@ def test_case_makes_no_difference_in_any_vocabulary(tokenizer):
     same, other = texts.similarities(np.array([0, 0]), np.array([1, 2]))
     assert same == 1.0
     assert other < 0.9
-
-
-@pytest.mark.tensorflow
-def test_a_model_without_statistics_says_which_command_writes_them(tmp_path):
-    lm = tta.load(write_model_directory(tmp_path / "bare"))
-    with pytest.raises(InputError, match=r"bare/pooling\.npz: no such file; tta fit-pooling w"):
-        lm.similarity(["the cat"], ["the cat"], "aligned")
 
 
 def test_a_model_of_another_kind_has_none():

@@ -107,16 +107,3 @@ def test_a_begin_token_and_long_texts_in_several_trees(load):
     assert lm.notes == ("llama: a text begins with a (begin_token)",)
     other = load("llama")
     assert not np.allclose(other.score(TEXTS[:1]), lm.score(TEXTS[:1]), atol=1e-2)
-
-
-def test_scores_of_a_list_of_levels_are_those_of_the_model(load):
-    """As the second level of a list, through `tta.rerank`."""
-    lm = load("gpt2")
-    first = load("llama")
-    for texts in LISTS:
-        scores = np.linspace(-1, -2, len(texts)).tolist()
-        found = tta.rerank(texts, scores, tta.Levels(first, lm, best=4))
-        expected = lm.score(found.texts)
-        for own, score, value in zip(found.rescored, found.lm_scores, expected, strict=True):
-            assert not own or score == pytest.approx(value, abs=1e-4)
-        assert sum(found.rescored) in (3, 4)

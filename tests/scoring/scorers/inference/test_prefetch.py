@@ -29,13 +29,13 @@ def test_the_next_result_is_computed_while_the_caller_works():
             assert begun[item + 1].wait(10), "the next one is not begun"
 
 
-def test_it_runs_one_item_ahead():
-    drawn, made = [], []
-    results = prefetch(made.append, (drawn.append(i) or i for i in range(9)))
+@pytest.mark.parametrize("num_threads", [1, 2])
+def test_each_thread_runs_one_item_ahead(num_threads):
+    drawn = []
+    results = prefetch(abs, (drawn.append(i) or i for i in range(9)), num_threads)
     for number in range(9):
-        next(results)
-        assert len(drawn) == min(number + 2, 9)
-        assert len(made) <= len(drawn)
+        assert next(results) == number
+        assert len(drawn) == min(number + 1 + num_threads, 9)
 
 
 def test_two_threads_work_at_once_and_results_stay_in_order():
@@ -50,14 +50,6 @@ def test_two_threads_work_at_once_and_results_stay_in_order():
 
     assert list(prefetch(work, range(9), num_threads=2)) == list(range(9))
     assert threads() == []
-
-
-def test_two_threads_run_two_items_ahead():
-    drawn = []
-    results = prefetch(abs, (drawn.append(i) or i for i in range(9)), num_threads=2)
-    for number in range(9):
-        assert next(results) == number
-        assert len(drawn) == min(number + 3, 9)
 
 
 def test_the_caller_draws_items_and_one_thread_computes_results():

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from tests.fake_model import FakeModel
-from tta.data.text.lines import TextReader
 from tta.errors import InputError
 from tta.scoring.scorers.arguments import SentenceError
 from tta.scoring.scorers.inference import stream
@@ -161,13 +160,6 @@ def test_sentences_before_a_pause_do_not_wait_for_those_after_it(known):
     assert letters([next(scored)]) == ["ab"]
     assert lines.drawn == 2
     assert letters(scored) == ["", "c"]
-
-
-def test_an_error_of_the_input_comes_with_the_first_block(tmp_path):
-    path = tmp_path / "in.txt"
-    path.write_bytes(b"a\nb\xff\n")
-    with pytest.raises(InputError, match=r"in\.txt:2: expected UTF-8, got byte 0xff"):
-        read_blocks(TextReader([str(path)], verbatim=True))
 
 
 class Refusing(Scorer):
