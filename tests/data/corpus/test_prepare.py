@@ -102,6 +102,7 @@ def test_every_sentence_once_and_shuffled(text, tmp_path):
     assert info["splits"]["train"]["tokens"] == tokens
     assert info["counts"]["lines"] == info["counts"]["sentences"] == 500
     assert info["features"] == {"input_ids": {"dtype": "int32", "shape": [None]}}
+    assert (info["lower_case"], info["normalization"]) == (True, "strip_latin")
     assert info["vocab_sha256"] == Vocabulary.from_file(output / "vocab.txt").sha256
     assert set(files(output)) == {
         *(dataset.shard_name("train", i, 4) for i in range(4)),
