@@ -329,7 +329,6 @@ def test_a_run_that_was_killed_while_its_shards_appeared_is_repeated(text, tmp_p
         (["--input_file=none/*.xz"], 1, "error: none/*.xz: no file matches"),
         (["--input_file=setup.py"], 1, "error: none.txt: no such file"),
         (["--input_file=setup.py", "--num_shards=0"], 2, "num_shards"),
-        (["--input_file=setup.py", "--long_sentences=cut"], 2, "long_sentences"),
     ],
 )
 def test_command_refuses_without_tensorflow(tmp_path, arguments, status, message):
