@@ -25,7 +25,7 @@ SENTENCES = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=100)
 @given(SENTENCES)
 def test_records_are_as_full_as_they_can_be_and_keep_to_documents_and_splits(sentences):
     lengths, ends, heldout = (

@@ -102,6 +102,7 @@ def test_every_sentence_once_and_shuffled(text, tmp_path):
     assert info["splits"]["train"]["tokens"] == tokens
     assert info["counts"]["lines"] == info["counts"]["sentences"] == 500
     assert info["features"] == {"input_ids": {"dtype": "int32", "shape": [None]}}
+    assert (info["lower_case"], info["normalization"]) == (True, "strip_latin")
     assert info["vocab_sha256"] == Vocabulary.from_file(output / "vocab.txt").sha256
     assert set(files(output)) == {
         *(dataset.shard_name("train", i, 4) for i in range(4)),
@@ -328,7 +329,6 @@ def test_a_run_that_was_killed_while_its_shards_appeared_is_repeated(text, tmp_p
         (["--input_file=none/*.xz"], 1, "error: none/*.xz: no file matches"),
         (["--input_file=setup.py"], 1, "error: none.txt: no such file"),
         (["--input_file=setup.py", "--num_shards=0"], 2, "num_shards"),
-        (["--input_file=setup.py", "--long_sentences=cut"], 2, "long_sentences"),
     ],
 )
 def test_command_refuses_without_tensorflow(tmp_path, arguments, status, message):

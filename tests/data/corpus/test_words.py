@@ -1,14 +1,11 @@
 """A data set of words: the same pipeline with another tokenizer."""
 
-import dataclasses
-
 import pytest
 
 from tta.data.corpus.config import LocalCorpusConfig
 from tta.data.corpus.prepare import create_tfrecords
 from tta.data.records.dataset import load_dataset_info, shard_paths
 from tta.data.records.examples import read_sentences
-from tta.data.vocabulary.word_pieces import TTA_SPECIALS, Vocabulary
 from tta.data.vocabulary.words import WordVocabulary
 from tta.errors import InputError
 
@@ -26,7 +23,6 @@ def create(tmp_path, vocabulary=VOCABULARY, **settings):
         vocab_file=str(tmp_path / "words.txt"),
         output_dir=str(output),
         heldout_fraction=0,
-        overwrite=True,
         **settings,
     )
     info = create_tfrecords(config)
@@ -47,6 +43,7 @@ def test_sentences_are_words_case_kept(tmp_path):
     }
     assert info["counts"]["truncated"] == 1
     assert (info["tokenizer"], info["lower_case"]) == ("words", False)
+    assert info["normalization"] == "keep_accents"
     assert (info["vocab_size"], info["vocab_sha256"]) == (9, VOCABULARY.sha256)
 
 
@@ -56,54 +53,10 @@ def test_longer_sentences_are_dropped_and_case_is_lowered_if_told(tmp_path):
     info, sentences = create(tmp_path, lower, long_sentences="drop", lower_case=True)
     assert sentences == {"<s> ? cat sat . </s>", "<s> ? cat </s>", "<s> ? ? ? sat sat </s>"}
     assert (info["counts"]["dropped_long"], info["lower_case"]) == (1, True)
-    with pytest.raises(InputError, match=r"words\.txt: text .* never has 'The'"):
-        create(tmp_path, lower_case=True)
 
 
-@pytest.mark.tensorflow
 def test_the_vocabulary_of_the_folder_is_kept(tmp_path):
-    create(tmp_path)
-    (tmp_path / "data" / "dataset.json").unlink()
-    for path in (tmp_path / "data").glob("*.tfrecord"):
-        path.unlink()
+    (tmp_path / "data").mkdir()
     (tmp_path / "data" / "vocab.txt").write_text("[PAD]\n")
     with pytest.raises(InputError, match=r"vocab\.txt:1: expected a word, a blank and its count"):
-        create_tfrecords(
-            LocalCorpusConfig(
-                input_file=[str(tmp_path / "text.txt")],
-                vocab_file=str(tmp_path / "words.txt"),
-                output_dir=str(tmp_path / "data"),
-                tokenizer="words",
-            )
-        )
-
-
-def test_a_vocabulary_of_the_other_kind(tmp_path):
-    with pytest.raises(InputError, match=r"words\.txt:1: expected a token without white space"):
-        create(tmp_path, tokenizer="word_pieces")
-    assert not (tmp_path / "data").exists()
-
-
-@pytest.mark.tensorflow
-@pytest.mark.parametrize(
-    ("pieces", "reading"),
-    [
-        (("The", "cat", "##s"), (False, "keep_accents")),
-        (("the", "cat"), (True, "strip_latin")),
-        (("über", "die"), (True, "keep_accents")),
-    ],
-)
-def test_the_case_is_that_of_the_vocabulary(tmp_path, pieces, reading):
-    Vocabulary((*TTA_SPECIALS, *pieces)).save(tmp_path / "vocab.txt")
-    (tmp_path / "text.txt").write_text(f"{pieces[0]} {pieces[1]}\n" * 3, encoding="utf-8")
-    config = LocalCorpusConfig(
-        input_file=[str(tmp_path / "text.txt")],
-        vocab_file=str(tmp_path / "vocab.txt"),
-        output_dir=str(tmp_path / "data"),
-    )
-    info = create_tfrecords(config)
-    assert (info["lower_case"], info["normalization"]) == reading
-    assert info["counts"]["unknown"] == 0
-    if pieces[0] == "The":
-        with pytest.raises(InputError, match=r"vocab\.txt: text .* never has 'The'"):
-            create_tfrecords(dataclasses.replace(config, lower_case=True, overwrite=True))
+        create(tmp_path)

@@ -9,9 +9,11 @@ import pytest
 def write(tmp_path):
     numbers = itertools.count()
 
-    def write(text):
+    def write(text, name=None):
         """Writes a file, or a folder of files: {name: text}."""
-        path = tmp_path / f"input{next(numbers)}"
+        path = tmp_path / (name or f"input{next(numbers)}")
+        if isinstance(text, dict):
+            path.mkdir()
         for name, part in text.items() if isinstance(text, dict) else [("", text)]:
             (path / name).parent.mkdir(parents=True, exist_ok=True)
             (path / name).write_text(part, encoding="utf-8")

@@ -22,19 +22,6 @@ FOLDER = {
 }
 
 
-@pytest.fixture
-def write(tmp_path):
-    def write(files, name="in"):
-        (tmp_path / name).mkdir()
-        for file, text in files.items():
-            path = tmp_path / name / file
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-        return tmp_path / name
-
-    return write
-
-
 def contents(folder):
     files = (path for path in folder.rglob("*") if path.is_file())
     return {str(path.relative_to(folder)): path.read_text() for path in files}
@@ -76,7 +63,7 @@ def test_a_written_folder_has_the_same_layout(write, tmp_path):
         ({"1best_recog/score": None},
          "2best_recog: has a file score, but 1best_recog has no file score", "scores of some"),
         ({"2best_recog/text": None}, "2best_recog/text: no such file", "tokens only"),
-        ({"4best_recog/text": "u2 x\n"}, "in: 3best_recog is missing, but 4best_recog is there",
+        ({"4best_recog/text": "u2 x\n"}, "input0: 3best_recog is missing, but 4best_recog is there",
          "a gap"),
         ({"1best_recog/text": b"u1 \xff\n"}, "1best_recog/text:1: expected UTF-8", "bytes"),
     ],
@@ -105,7 +92,7 @@ def test_the_folders_of_parallel_jobs_are_read_as_one(write, tmp_path):
     file = read_nbest(write(jobs(*range(1, 12))))
     names = [f"{name}-{job}" for job in range(1, 12) for name in ("u2", "u1")]
     assert [one.utterance_id for one in file.lists] == names, "output.10 comes after output.9"
-    assert file.lists[:2] == read_nbest(write(jobs(1), "one")).lists
+    assert file.lists[:2] == read_nbest(write(jobs(1))).lists
     write_nbest(tmp_path / "out", file.lists, "espnet2")
     assert read_nbest(tmp_path / "out") == file
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
@@ -117,7 +104,7 @@ def test_the_folders_of_parallel_jobs_are_read_as_one(write, tmp_path):
 @pytest.mark.parametrize(
     ("files", "message"),
     [
-        (jobs(1, 3), "in: output.2 is missing, but output.3 is there"),
+        (jobs(1, 3), "input0: output.2 is missing, but output.3 is there"),
         ({f"output.{job}/1best_recog/text": "u1 a\n" for job in (1, 2)},
          "output.2: list 'u1': another output folder has a list of this id"),
         (jobs(1, 2) | {"output.2/3best_recog/text": "u9 a\n"},
@@ -134,7 +121,7 @@ def test_bad_folders_of_jobs(write, files, message):
 
 
 def test_an_empty_folder_of_lists(write):
-    with pytest.raises(InputError, match=r"in: the folder holds no list \(read as espnet2\)"):
+    with pytest.raises(InputError, match=r"input0: the folder holds no list \(read as espnet2\)"):
         read_nbest(write({"1best_recog/text": ""}))
 
 
@@ -166,10 +153,10 @@ def test_a_format_that_is_not_of_this_kind(write, tmp_path):
         read_nbest(tmp_path / "file", "espnet2")
     with pytest.raises(InputError, match=r"<stdin>: espnet2 lists are a folder .*, not a file"):
         read_nbest("-", "espnet2")
-    with pytest.raises(InputError, match="in: moses lists are a file: expected a file, got a fold"):
+    with pytest.raises(InputError, match="input0: moses lists are a file: expected a file, got"):
         read_nbest(write(FOLDER), "moses")
-    with pytest.raises(InputError, match="in: the format espnet2 takes no beam size"):
-        read_nbest(tmp_path / "in", beam_size=2)
+    with pytest.raises(InputError, match="input0: the format espnet2 takes no beam size"):
+        read_nbest(tmp_path / "input0", beam_size=2)
     with pytest.raises(InputError, match="espnet2 lists are a folder, not a stream"):
         write_nbest(io.StringIO(), [], "espnet2")
     with pytest.raises(InputError, match="expected a folder to write, got standard output"):
@@ -190,7 +177,7 @@ def test_an_existing_folder_is_replaced_only_on_request(lists, tmp_path):
     write_nbest(out, lists[1:], "espnet2", overwrite=True)
     assert read_nbest(out).lists == lists[1:]
     assert not (out / "2best_recog").exists(), "nothing of the old folder is left"
-    assert sorted(os.listdir(tmp_path)) == ["in", "out"]
+    assert sorted(os.listdir(tmp_path)) == ["input0", "out"]
 
 
 @pytest.mark.parametrize(
@@ -222,11 +209,11 @@ def test_open_output_appears_at_the_end(lists, tmp_path, format, names):
     """The output is opened before the slow work, which may fail, and written after it."""
     with pytest.raises(KeyboardInterrupt), open_nbest_output(tmp_path / "out", format):
         raise KeyboardInterrupt
-    assert os.listdir(tmp_path) == ["in"]
+    assert os.listdir(tmp_path) == ["input0"]
     with open_nbest_output(tmp_path / "out", format) as write_lists:
         assert not (tmp_path / "out").exists()
         write_lists(lists)
         assert not (tmp_path / "out").exists()
-    assert sorted(os.listdir(tmp_path)) == ["in", *names]
+    assert sorted(os.listdir(tmp_path)) == ["input0", *names]
     with pytest.raises(InputError, match="exists"), open_nbest_output(tmp_path / "out", format):
         pytest.fail("an existing output is an error before the slow work")

@@ -33,7 +33,6 @@ BEAMS = [{"text": one["sentence_x"], "logp_mean": one["avg_logprob"]} for one in
 
 LAYOUTS = {  # the format, the documents of the file, and the fields
     "jsonl": ("jsonl", [{"id": "u", "hypotheses": HYPOTHESES}], NAMED),
-    "a path": ("jsonl", [{"id": "u", "hypotheses": WHISPER}], OF_WHISPER),
     "arrays": ("jsonl", [ARRAYS], {"score_field": "means"}),
     "rows": ("json_rows", [{"id": "u", **one} for one in HYPOTHESES], NAMED),
     "rows with a path": ("json_rows", [{"id": "u", **one} for one in WHISPER], OF_WHISPER),
@@ -41,11 +40,7 @@ LAYOUTS = {  # the format, the documents of the file, and the fields
     "responses": ("responses", [RESPONSE | {"id": "u"}], {"score_field": "avg_logprob"}),
     "nemo": ("nemo", [{"id": "u", "beams": BEAMS}], {"score_field": "logp_mean"}),
     "responses with any text": ("responses", [{"id": "u", "alternatives": HYPOTHESES}], NAMED),
-    "responses with a path": (
-        "responses", [{"id": "u", "results": [{"alternatives": WHISPER}]}], OF_WHISPER,
-    ),
     "nemo with any text": ("nemo", [{"id": "u", "beams": HYPOTHESES}], NAMED),
-    "nemo with a path": ("nemo", [{"id": "u", "beams": WHISPER}], OF_WHISPER),
     "hyporadise": (
         "hyporadise", [[{"id": "u", "input": ["a kat", "a cat"], "m": [-0.2, -0.1]}]],
         {"score_field": "m"},
@@ -91,7 +86,10 @@ PATHS = {
 
 @pytest.mark.parametrize("format", PATHS)
 def test_values_at_paths_are_written_back_to_the_paths(write, tmp_path, format):
-    (nbest,) = read_nbest(write(PATHS[format]), **OF_WHISPER).lists
+    file = read_nbest(write(PATHS[format]), **OF_WHISPER)
+    (nbest,) = file.lists
+    assert file.format == format
+    assert [(h.text, h.score) for h in nbest.hypotheses] == [("a kat", -0.2), ("a cat", -0.1)]
     write_nbest(tmp_path / "same.json", [nbest], format)
     assert json.loads((tmp_path / "same.json").read_text()) == PATHS[format]
     kat, cat = nbest.hypotheses

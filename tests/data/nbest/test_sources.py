@@ -2,7 +2,6 @@
 
 import json
 import re
-from pathlib import Path
 
 import pytest
 
@@ -58,18 +57,16 @@ def test_a_folder_of_files_that_are_read_one_by_one_only(tmp_path):
 COSTS = {"am": "u1-1 3\nu1-2 1.5\n", "lm": "u1-1 1\nu1-2 4\n"}
 
 
-def test_costs_apart_are_summed_and_are_features(tmp_path):
-    (tmp_path / "words").write_text("u1-1 a\nu1-2 b\n")
-    paths = [tmp_path / name for name in COSTS]
-    for path in paths:
-        path.write_text(COSTS[path.name])
-    (one,) = read_nbest(tmp_path / "words", score_file=paths).lists
+def test_costs_apart_are_summed_and_are_features(write):
+    words = write("u1-1 a\nu1-2 b\n")
+    paths = [write(text, name) for name, text in COSTS.items()]
+    (one,) = read_nbest(words, score_file=paths).lists
     assert [h.score for h in one.hypotheses] == [-4.0, -5.5]
     assert [h.features for h in one.hypotheses] == [
         {"score_am": -3.0, "score_lm": -1.0},
         {"score_am": -1.5, "score_lm": -4.0},
     ]
-    (one,) = read_nbest(tmp_path / "words", score_file=paths[0]).lists
+    (one,) = read_nbest(words, score_file=paths[0]).lists
     assert [(h.score, h.features) for h in one.hypotheses] == [(-3.0, {}), (-1.5, {})]
 
 
@@ -97,12 +94,10 @@ def test_score_files_are_named_by_what_their_names_do_not_share(paths, names):
         (COSTS["am"], "lm: the same costs as in .*am: they would count twice"),
     ],
 )
-def test_each_file_of_costs_fits_the_lists(tmp_path, lm, rule):
-    (tmp_path / "words").write_text("u1-1 a\nu1-2 b\n")
-    (tmp_path / "am").write_text(COSTS["am"])
-    (tmp_path / "lm").write_text(lm)
+def test_each_file_of_costs_fits_the_lists(write, lm, rule):
+    files = [write(COSTS["am"], "am"), write(lm, "lm")]
     with pytest.raises(InputError, match=rule):
-        read_nbest(tmp_path / "words", score_file=[tmp_path / "am", tmp_path / "lm"])
+        read_nbest(write("u1-1 a\nu1-2 b\n"), score_file=files)
 
 
 @pytest.mark.parametrize(
@@ -113,12 +108,9 @@ def test_each_file_of_costs_fits_the_lists(tmp_path, lm, rule):
         (["\nb\n", " \nc\n"], [("", ()), ("b", ("c",))], "all are blank: an empty reference"),
     ],
 )
-def test_a_blank_line_is_no_further_reference(tmp_path, files, expected, why):
-    (tmp_path / "in").write_text("u1 ||| a ||| -1\nu2 ||| c ||| -1\n")
-    paths = [tmp_path / str(i) for i in range(len(files))]
-    for path, text in zip(paths, files, strict=True):
-        path.write_text(text)
-    lists = read_nbest(tmp_path / "in", "moses", paths).lists
+def test_a_blank_line_is_no_further_reference(write, files, expected, why):
+    path = write("u1 ||| a ||| -1\nu2 ||| c ||| -1\n")
+    lists = read_nbest(path, "moses", [write(text) for text in files]).lists
     assert [(x.reference, x.more_references) for x in lists] == expected, why
 
 
@@ -209,10 +201,8 @@ SECOND = {  # a second file of each format: the first one, the second, what is r
 
 
 @pytest.mark.parametrize("name", SECOND)
-def test_several_files_are_one_set_of_lists(tmp_path, name):
-    paths = [tmp_path / "u", tmp_path / "v"]
-    for path, text in zip(paths, SECOND[name], strict=True):
-        path.write_text(text)
+def test_several_files_are_one_set_of_lists(write, tmp_path, name):
+    paths = [write(text, file) for text, file in zip(SECOND[name], "uv", strict=True)]
     file = read_nbest(paths, name)
     assert [x.hypotheses[0].text for x in file.lists] == ["a", "b"]
     ids = ["0", "1"] if name == "moses" else ["u", "v"]
@@ -239,12 +229,9 @@ def test_several_files_are_one_set_of_lists(tmp_path, name):
         (['{"alternatives": [{"transcript": "a"}]}', "[3]"], "1:1: expected a record as an object"),
     ],
 )  # fmt: skip
-def test_an_error_in_a_second_file_names_it(tmp_path, texts, rule):
-    paths = [str(tmp_path / str(number)) for number in range(len(texts))]
-    for path, text in zip(paths, texts, strict=True):
-        Path(path).write_text(text)
+def test_an_error_in_a_second_file_names_it(write, texts, rule):
     with pytest.raises(InputError, match=re.escape(rule)):
-        read_nbest(paths)
+        read_nbest([write(text) for text in texts])
 
 
 @pytest.mark.parametrize("rows", ["{}", "{}\t-1"], ids=["plain", "tsv"])

@@ -88,6 +88,8 @@ LAYOUTS = (
         ('{"sentence_good": "a", "sentence_bad": "\\ud800"}\n',
          ":1: \"sentence_bad\" holds half a surrogate pair: '\\ud800'"),
         (f"{GOOD}\n", f":1: expected {LAYOUTS}, got 1: 'The "),
+        ("sentence_good;sentence_bad\na;b\n",
+         f":1: expected {LAYOUTS}, got 1: 'sentence_good;sentence_bad'; semicolons separate no"),
         ("[\n", f":1: expected {LAYOUTS}, got 1: '['"),
         ("good\tbad\na\tb\n", ":1: expected the columns sentence_good and sentence_bad, got"),
         ("a\tb\nc\n", ":2: expected 2 columns separated by tabs, got 1: 'c'"),

@@ -26,6 +26,10 @@ PAIRS = [SentencePair('A "hard" hat.', "A hat, hard.", 5.0), SentencePair("Züge
          "Hugging Face's label, and upper case"),
         ('sentence1\tsentence2\tlabel\tscore\nA "hard" hat.\tA hat, hard.\tyes\t5\n'
          "Züge\tb\tno\t0.25\n", "score before label"),
+        ('{"sentence1": "A \\"hard\\" hat.", "sentence2": "A hat, hard.", "score": 5}\n'
+         '\n{"idx": 1, "score": "0.25", "sentence2": "b", "sentence1": "Züge"}\n', "JSON lines"),
+        ('{"Sentence_A": "A \\"hard\\" hat.", "Sentence_B": "A hat, hard.", "label": 5.0}\n'
+         '{"Sentence_A": "Züge", "Sentence_B": "b", "label": 0.25}\n', "other names of keys"),
     ],
 )  # fmt: skip
 def test_layouts(write, text, why):
@@ -59,6 +63,12 @@ def test_csv_field_over_two_lines(write):
     assert read_sts(write('"a\nb",c,1\n')) == [SentencePair("a\nb", "c", 1.0)]
 
 
+EXPECTED = (
+    "sentence, sentence and perhaps a score; or a header that names sentence1, sentence2 and "
+    "perhaps relatedness_score or score or similarity_score or label; or STS-B's seven columns"
+)
+
+
 @pytest.mark.parametrize(
     ("text", "message", "why"),
     [
@@ -66,10 +76,9 @@ def test_csv_field_over_two_lines(write):
         ("\n\n", ": the file is empty", "blank lines"),
         ("sentence1,sentence2,score\n", ": the file has a header and no pairs", "header only"),
         ("just a line\n", ":1: expected sentence, sentence and perhaps a score", "plain text"),
-        ("a\tb\tc\td\n",
-         ":1: expected sentence, sentence and perhaps a score; or a header that names "
-         "sentence1, sentence2 and perhaps relatedness_score or score or similarity_score or "
-         "label; or STS-B's seven columns; got 4 columns", "four columns"),
+        ("a\tb\tc\td\n", f":1: expected {EXPECTED}; got 4 columns", "four columns"),
+        ("sentence1;sentence2\na;b\n",
+         f":1: expected {EXPECTED}; got 1 columns; semicolons separate no columns", "semicolons"),
         ("text1,text2,judgment\na,b,1\n",
          ":1: expected a finite number as score, got 'judgment' (the layout: sentence, sentence",
          "a header with other names"),
@@ -87,6 +96,18 @@ def test_csv_field_over_two_lines(write):
         ("a,b,1\n\na, ,x\n", ":3: expected a finite number as score, got 'x'", "after a blank"),
         ('a,b,1\n"a,b,1\n', ":2: malformed csv: unexpected end of data", "an open quote"),
         ('a,b,1\n"a"x,b,1\n', ":2: malformed csv: ',' expected after '\"'", "text after a quote"),
+        ('{"premise": "a", "hypothesis": "b"}\n',
+         f": expected {EXPECTED}; got the keys premise, hypothesis", "other keys"),
+        ('{"sentence1": "a", "sentence2": "b"}\n{"sentence1": "a"}\n', ":2: the key 'sentence2'",
+         "a key less"),
+        ('{"sentence1": "a", "sentence2": "b"}\nc\td\n', ":2: malformed JSON", "columns"),
+        ('{"sentence1": "a", "sentence1": "b"}\n', ":1: duplicate key 'sentence1'", "twice"),
+        ('{"sentence1": "\\ud800", "sentence2": "b"}\n', ":1: a text holds half a surrogate pair",
+         "UTF-8 cannot hold it"),
+        ('{"sentence1": %s}\n' % ("9" * 5000), ":1: malformed JSON: Exceeds the limit", "digits"),
+        ('{"sentence1": %s}\n' % ("[" * 20000 + "]" * 20000), ":1: malformed JSON: ", "a bomb"),
+        ('{"sentence1": "a", "sentence2": "b"}\n[1]\n', ":2: expected a row as an object, got",
+         "an array"),
     ],
 )  # fmt: skip
 def test_bad_file(write, text, message, why):
@@ -112,34 +133,3 @@ def test_real_files(tta_data, name, count, low, high):
     pairs = read_sts(tta_data / "sts" / name)
     assert len(pairs) == count
     assert all(low <= pair.gold <= high for pair in pairs)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        '{"sentence1": "A \\"hard\\" hat.", "sentence2": "A hat, hard.", "score": 5}\n'
-        '\n{"idx": 1, "score": "0.25", "sentence2": "b", "sentence1": "Züge"}\n',
-        '{"Sentence_A": "A \\"hard\\" hat.", "Sentence_B": "A hat, hard.", "label": 5.0}\n'
-        '{"Sentence_A": "Züge", "Sentence_B": "b", "label": 0.25}\n',
-    ],
-)
-def test_json_lines(write, text):
-    assert read_sts(write(text)) == PAIRS
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ('{"premise": "a", "hypothesis": "b"}\n', "file: .* got the keys premise, hypothesis"),
-        ('{"sentence1": "a", "sentence2": "b"}\n{"sentence1": "a"}\n', ":2: the key 'sentence2'"),
-        ('{"sentence1": "a", "sentence2": "b"}\nc\td\n', ":2: malformed JSON"),
-        ('{"sentence1": "a", "sentence1": "b"}\n', ":1: duplicate key 'sentence1'"),
-        ('{"sentence1": "\\ud800", "sentence2": "b"}\n', ":1: a text holds half a surrogate pair"),
-        ('{"sentence1": %s}\n' % ("9" * 5000), ":1: malformed JSON: Exceeds the limit"),
-        ('{"sentence1": %s}\n' % ("[" * 20000 + "]" * 20000), ":1: malformed JSON: "),
-        ('{"sentence1": "a", "sentence2": "b"}\n[1]\n', ":2: expected a row as an object, got"),
-    ],
-)
-def test_json_lines_of_another_kind_are_refused(write, text, message):
-    with pytest.raises(InputError, match=message):
-        read_sts(write(text))

@@ -227,11 +227,7 @@ def test_unfinished_files_of_an_engine_are_no_rows(folder):
         assert pq.read_table("out.parquet")["_year"].to_pylist() == [2026] * 3
 
 
-def test_a_file_of_no_bytes_is_damaged_and_parquet_is_not_packed_again(folder):
-    (folder / "in.parquet").touch()
-    done = score("--input_file=in.parquet", "--column=text", "--output_file=out.jsonl")
-    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
-    assert "in.parquet: a Parquet file that pyarrow cannot read: " in done.stderr
+def test_parquet_is_not_packed_again(folder):
     write(folder / "in.parquet")
     for name in ("out.parquet.gz", "out.parquet.xz", "out.parquet.bz2"):
         done = score("--input_file=in.parquet", "--column=text", f"--output_file={name}")
@@ -284,10 +280,11 @@ def test_other_commands_do_not_take_rows_for_sentences(folder):
 
 
 def test_a_damaged_file_and_a_missing_package_are_one_line(folder, monkeypatch):
-    (folder / "in.parquet").write_bytes(b"PAR1 is not all of it")
-    done = score("--input_file=in.parquet", "--column=text")
-    assert done.stderr.startswith("error: in.parquet: a Parquet file that pyarrow cannot read: ")
-    assert done.stderr.count("\n") == 1
+    for content in (b"", b"PAR1 is not all of it"):
+        (folder / "in.parquet").write_bytes(content)
+        done = score("--input_file=in.parquet", "--column=text", "--output_file=out.jsonl")
+        assert done.stderr.startswith("error: in.parquet: a Parquet file that pyarrow cannot read:")
+        assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     done = score("--input_file=in.parquet", "--column=text")
     assert done.stderr.startswith(
@@ -343,16 +340,15 @@ def test_lines_that_are_no_objects_leave_no_file(folder):
     assert os.listdir(folder) == []
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError])
-def test_an_interrupt_after_a_group_leaves_no_file_and_no_traceback(folder, monkeypatch, error):
+def test_an_interrupt_after_a_group_leaves_no_file(folder, monkeypatch):
     monkeypatch.setattr(parquet, "ROWS", 1)
 
     def write_and_end():
         with open_output("o.parquet") as file:
             file.write('{"score": 1.0}\n{"score": 2.0}\n')
-            raise error
+            raise KeyboardInterrupt
 
-    with pytest.raises(error):
+    with pytest.raises(KeyboardInterrupt):
         write_and_end()
     assert os.listdir(folder) == []
 

@@ -21,6 +21,24 @@ class Made:
     nbest: list[NBestList]
     lists: ScoredLists
     statistics: ListStatistics
+    token_scores: list[dict[str, tuple[float, int]]]
+
+
+def nbest(*hypotheses, name="u1", reference="a b c"):
+    """A list from (text, score) or (text, score, features)."""
+    hypotheses = (Hypothesis(*h[:2], features=dict(*h[2:])) for h in hypotheses)
+    return NBestList(name, tuple(hypotheses), reference)
+
+
+def edits(one, other):
+    """The Levenshtein distance by its textbook table."""
+    table = np.zeros([len(one) + 1, len(other) + 1], int)
+    table[:, 0], table[0] = np.arange(len(one) + 1), np.arange(len(other) + 1)
+    for i, a in enumerate(one, 1):
+        for j, b in enumerate(other, 1):
+            changed = table[i - 1, j - 1] + (a != b)
+            table[i, j] = min(changed, table[i - 1, j] + 1, table[i, j - 1] + 1)
+    return table[-1, -1]
 
 
 def make(
@@ -69,4 +87,4 @@ def make(
         nbest.append(NBestList(f"u{number}", tuple(hypotheses), " ".join(reference)))
     losses = PairwiseLosses.build(nbest, metric)
     lists = ScoredLists.build(nbest, *token_scores, losses=losses)
-    return Made(nbest, lists, ListStatistics.build(nbest, metric))
+    return Made(nbest, lists, ListStatistics.build(nbest, metric), token_scores)

@@ -2,24 +2,17 @@
 
 import itertools
 import math
-import random
 
 import numpy as np
 import pytest
 import sacrebleu
 
-from tests.scoring.combining.random_lists import WER, make
-from tta.data.nbest.lists import Hypothesis, NBestList
+from tests.scoring.combining.random_lists import WER, edits, make, nbest
 from tta.scoring.combining.decision import decide, select
 from tta.scoring.combining.scored_lists import ListStatistics, ScoredLists
 from tta.scoring.combining.weights import FIRST_PASS, RerankWeights
 from tta.scoring.metrics.bleu import Bleu
 from tta.scoring.metrics.risk import PairwiseLosses
-
-
-def nbest(*hypotheses, reference="a b c", name="u1"):
-    """A list from (text, score) pairs."""
-    return NBestList(name, tuple(Hypothesis(*one) for one in hypotheses), reference)
 
 
 def scored(texts, per_word=-2.0):
@@ -34,14 +27,7 @@ def by_first_pass(*lists, scale, metric=WER):
 
 
 def word_errors(hypothesis, reference):
-    """The Levenshtein distance of words, by its recursion."""
-    h, r = hypothesis.split(), reference.split()
-    row = list(range(len(r) + 1))
-    for i, word in enumerate(h, start=1):
-        last, row = row, [i]
-        for j, other in enumerate(r, start=1):
-            row.append(min(last[j] + 1, row[-1] + 1, last[j - 1] + (word != other)))
-    return row[-1]
+    return edits(hypothesis.split(), reference.split())
 
 
 def chrf_loss(hypothesis, reference):
@@ -117,31 +103,19 @@ def loop_combined(one, token_scores, weights):
     return scores
 
 
-def random_lists(seed, count=13, scores=True):
-    """Lists of 1 to 7 hypotheses, and scores for their texts; a few hypotheses are empty."""
-    random_ = random.Random(seed)
-    lists, token_scores = [], {}
-    for number in range(count):
-        hypotheses = []
-        for _ in range(random_.randint(1, 7)):
-            words = random_.choices("abcde", k=random_.randint(0, 5))
-            text = " ".join(words)
-            score = random_.uniform(-9, 0) if scores else None
-            features = {"am": random_.uniform(-9, 0), "f": random_.gauss(0, 1)}
-            hypotheses.append(Hypothesis(text, score, features=features))
-            tokens = 2 * len(words)  # tokens are not words
-            token_scores[text] = (sum(random_.uniform(-7, 0) for _ in range(tokens)), tokens)
-        lists.append(NBestList(f"u{number}", tuple(hypotheses), "a b c d"))
-    return lists, token_scores
+def lists_and_scores(seed, scores=True):
+    """Lists, some with empty hypotheses, and the scores of a model with two tokens per word."""
+    made = make(seed, (1.0, 1.0), features=(0.5, -0.5), scores=scores, count=13, empty=True)
+    return [one for one in made.nbest if one.hypotheses], made.token_scores[1]
 
 
 @pytest.mark.parametrize("scores", [True, False])
 @pytest.mark.parametrize("reduction", ["sum", "mean"])
 @pytest.mark.parametrize("lm_weight", [0.0, 0.031, 1.0])
 @pytest.mark.parametrize("length_bonus", [0.0, 2.3])
-@pytest.mark.parametrize("features", [{}, {"am": 0.7, "f": -1.3}])
+@pytest.mark.parametrize("features", [{}, {"f0": 0.7, "f1": -1.3}])
 def test_max_is_a_plain_loop(lm_weight, length_bonus, reduction, scores, features):
-    lists, token_scores = random_lists(seed=5, scores=scores)
+    lists, token_scores = lists_and_scores(seed=5, scores=scores)
     arrays = ScoredLists.build(lists, token_scores)
     weights = RerankWeights(lm_weight, length_bonus, reduction, features=features)
     decision = decide(arrays, weights)
@@ -149,20 +123,21 @@ def test_max_is_a_plain_loop(lm_weight, length_bonus, reduction, scores, feature
     np.testing.assert_array_equal(decision.picks, decision.order[:, 0])
     np.testing.assert_array_equal(decision.goodness, decision.combined)
     assert decision.expected_losses is None
-    assert decision.combined.shape == (13, max(len(one.hypotheses) for one in lists))
+    assert decision.combined.shape == (len(lists), max(len(one.hypotheses) for one in lists))
     assert arrays.has_scores == scores
     for i, (row, one) in enumerate(zip(decision.combined, lists, strict=True)):
         expected = loop_combined(one, token_scores, weights)
         assert decision.ranking(i) == sorted(range(len(expected)), key=lambda j: -row[j])
         np.testing.assert_allclose(row[: len(expected)], expected, rtol=1e-12)
         assert np.all(np.isneginf(row[len(expected) :]))
-        assert decision.posteriors[i].tolist() == [float(j == decision.picks[i]) for j in range(7)]
+        picked = np.arange(len(row)) == decision.picks[i]
+        np.testing.assert_array_equal(decision.posteriors[i], picked)
 
 
 def test_mbr_uses_the_combined_scores():
-    lists, token_scores = random_lists(seed=6)
+    lists, token_scores = lists_and_scores(seed=6)
     arrays = ScoredLists.build(lists, token_scores, losses=PairwiseLosses.build(lists, WER))
-    weights = RerankWeights(0.4, 0.5, "mean", scale=1.7, features={"am": 0.7})
+    weights = RerankWeights(0.4, 0.5, "mean", scale=1.7, features={"f0": 0.7})
     decision = decide(arrays, weights)
     assert decision.expected_losses is not None
     for i, one in enumerate(lists):
@@ -197,27 +172,6 @@ def test_the_terms_of_a_score_sum_to_it(reduction):
         assert not np.signbit(values[values == 0]).any()
     without_models = decide(lists, FIRST_PASS).terms(names)
     np.testing.assert_array_equal(sum(without_models.values()), lists.first_pass)
-
-
-@pytest.mark.parametrize("scale", [math.inf, 1.0])
-def test_absent_hypotheses_are_never_picked(scale):
-    # Padding of 0 would be the best score and the lowest loss of all.
-    lists = [nbest(("a b", -3.0)), nbest(("a b", -3.0), ("a b c", -0.5), name="u2")]
-    losses = PairwiseLosses.build(lists, WER)
-    arrays = ScoredLists.build(lists, scored(["a b", "a b c"]), losses=losses)
-    statistics = ListStatistics.build(lists, WER)
-    decision = decide(arrays, RerankWeights(0.5, scale=scale))
-    assert [decision.ranking(i) for i in range(2)] == [[0], [1, 0]]
-    assert decision.posteriors[0].tolist() == [1, 0]
-    assert statistics.oracle().tolist() == [0, 1]
-
-
-@pytest.mark.parametrize("reduction", ["sum", "mean"])
-def test_an_empty_hypothesis_does_not_win_by_having_no_tokens(reduction):
-    lists = [nbest(("a b", -2.0), ("", -3.0), ("a b c d", -4.0))]
-    arrays = ScoredLists.build(lists, {"a b": (-4.0, 2), "a b c d": (-20.0, 4), "": (0.0, 0)})
-    for lm_weight in (0.1, 0.5, 1.0):
-        assert select(arrays, RerankWeights(lm_weight, 0.0, reduction)).tolist() == [0]
 
 
 @pytest.mark.parametrize("scale", [math.inf, 1.0])

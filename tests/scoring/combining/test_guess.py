@@ -58,24 +58,6 @@ def test_a_model_alone():
     assert (mean.lm_weight, mean.length_bonus, mean.scale) == (1, 0, pytest.approx(0.2 / 0.9))
 
 
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        ({"decision": "max"}, math.inf),
-        ({"scale": math.inf}, math.inf),
-        ({"scale": 3.0}, 3.0),
-        ({"scale": 0.0}, 0.0),
-    ],
-)
-def test_the_decision_can_be_given(given, expected):
-    assert guess(make(4).lists, FixedWeights(**given)).scale == expected
-
-
-def test_without_losses_the_decision_is_max():
-    lists = dataclasses.replace(make(4).lists, losses=None)
-    assert guess(lists, FixedWeights()).decision == "max"
-
-
 def test_what_is_given_is_kept():
     lists = make(5, models=(1.0, 1.0), features=(0.5, 0.5)).lists
     given = {
@@ -150,7 +132,7 @@ def test_the_number_of_words_has_no_pole(scores):
     lists = [NBestList(f"u{i}", hypotheses) for i in range(30)]
     stray = dataclasses.replace(hypotheses[1], text="光 が見えた")
     spoiled = [NBestList("u0", (hypotheses[0], stray)), *lists[1:]]
-    for models in ((), ({text: (-20.0, 9) for one in spoiled for text in texts_of(one)},)):
+    for models in ((), ({h.text: (-20.0, 9) for one in spoiled for h in one.hypotheses},)):
         weights = []
         for nbest in (lists, spoiled):
             part = Part.build(nbest).compared(WER, losses=True)
@@ -161,10 +143,6 @@ def test_the_number_of_words_has_no_pole(scores):
             weights.append(found)
             assert select(part.lists, found)[1:].tolist() == [0] * 29
         assert weights[0].length_bonus == pytest.approx(weights[1].length_bonus, rel=0.1)
-
-
-def texts_of(one):
-    return [h.text for h in one.hypotheses]
 
 
 def test_without_scores_a_list_gets_the_same_pick_alone_and_in_a_file():

@@ -95,16 +95,6 @@ def test_scores_and_estimates_are_those_of_a_plain_twin(reduction):
         assert found.num_tokens[i, :size].tolist() == counts
 
 
-def test_a_score_that_is_not_finite_is_refused():
-    made = make(0)
-    scored = np.zeros_like(made.lists.present)
-    scored[2, 1] = True
-    text = made.nbest[2].hypotheses[1].text
-    rescored = Rescored(made.lists.models[0], RerankWeights(0.5), scored, "")
-    with pytest.raises(InputError, match=r"list .u2.: the language model.s score of .* nan"):
-        estimated(made.lists, rescored, {text: (math.nan, 1)})
-
-
 def part_of(*lists, reference="a b c"):
     """A part of lists of {text: first-pass score}."""
     nbest = [
@@ -208,8 +198,6 @@ WEIGHTS = RerankWeights(0.5, first_level=RerankWeights(0.5))
         (lambda: tta.Levels("a", "b", best=0), "best must be a whole number from 1, not 0"),
         (lambda: tta.Levels("a", "b", best=2.5), "best must be a whole number"),
         (lambda: tta.Levels("a", "b").score(["x"]), "a, b: levels score lists"),
-        (lambda: tta.Levels("a", "b").score_tokens(["x"]), "a, b: levels score lists"),
-        (lambda: tta.Levels("a", "b").perplexity(["x"]), "a, b: levels score lists"),
         (lambda: tta.Levels("a", "b").encode(["x"]), "a, b: levels score lists"),
         (lambda: tta.rerank(["x"], model=[tta.Levels("a", "b"), "c"]), "levels rerank alone"),
         (

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from tests.scoring.combining.random_lists import edits
 from tta.data.nbest.lists import Hypothesis, NBestList
 from tta.errors import InputError
 from tta.scoring.combining.list_features import LIST_FEATURES, ListFeature, list_features
@@ -8,17 +9,6 @@ from tta.scoring.combining.part import Part
 from tta.scoring.metrics.metric import load_metric
 from tta.scoring.reranking.config import RerankConfig
 from tta.settings import fields
-
-
-def edits(one, other):
-    """The Levenshtein distance by its textbook table."""
-    table = np.zeros([len(one) + 1, len(other) + 1], int)
-    table[:, 0], table[0] = np.arange(len(one) + 1), np.arange(len(other) + 1)
-    for i, a in enumerate(one, 1):
-        for j, b in enumerate(other, 1):
-            changed = table[i - 1, j - 1] + (a != b)
-            table[i, j] = min(changed, table[i - 1, j] + 1, table[i, j - 1] + 1)
-    return table[-1, -1]
 
 
 def twin(texts, first_pass):

@@ -291,12 +291,7 @@ LM = MixedModel(FakeModel("int8"), FakeModel("fake"))
     [
         lambda: LM.score(["x"]),
         lambda: LM.score_tokens(["x"]),
-        lambda: LM.score_words(["x"]),
-        lambda: [*LM.score_blocks([["x"]])],
-        lambda: LM.perplexity(["x"]),
         lambda: LM.encode(["x"]),
-        lambda: LM.encode_words([["x"]]),
-        lambda: LM.similarity(["x"], ["y"]),
         lambda: LM.align("x", "y"),
         lambda: LM.attention(["x"]),
         lambda: LM.predict(["x"]),

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from tests.scoring.combining.random_lists import WER, make
+from tests.scoring.combining.random_lists import WER, make, nbest
 from tta.data.nbest.lists import Hypothesis, NBestList
 from tta.errors import InputError
 from tta.scoring.combining import scored_lists
@@ -14,13 +14,6 @@ from tta.scoring.combining.scored_lists import (
     common_features,
     score_by_rank,
 )
-
-
-def nbest(*hypotheses, name="u1"):
-    """A list from (text, score) or (text, score, features)."""
-    return NBestList(
-        name, tuple(Hypothesis(h[0], h[1], features=dict(*h[2:])) for h in hypotheses), "a b c"
-    )
 
 
 def test_arrays_are_the_lists_padded_with_zeros():

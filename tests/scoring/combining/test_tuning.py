@@ -83,21 +83,6 @@ def test_lists_without_evidence_leave_the_guess():
     assert not found.bonus_is_guessed
 
 
-def commands(*wrong):
-    """Lists of commands whose best hypothesis is the longest one."""
-    return [
-        NBestList(
-            f"u{i}",
-            (
-                Hypothesis(f"turn off the light in room {i}", -20.0),
-                *(Hypothesis(text.format(i=i), -24.0 - k) for k, text in enumerate(wrong)),
-            ),
-            f"turn off the light in room {i}",
-        )
-        for i in range(30)
-    ]
-
-
 def test_the_scale_follows_the_errors_of_the_picks(monkeypatch):
     """Expected errors always prefer sharper probabilities; a consensus of all may be better."""
     texts = ["a b c d", "a b x d", "a b c x", "x b c d", "a x c d", "a b y d", "x y z w"]

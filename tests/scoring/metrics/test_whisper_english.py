@@ -38,9 +38,6 @@ def test_references_and_hypotheses_are_read_the_same():
         counts = metric.statistics([hypothesis], reference)[0]
         assert counts[:3].tolist() == [0, 0, 0]
     assert metric.losses([said, written]).max() == 0
-    assert "normalize:whisper" in metric.signature
-    with pytest.raises(InputError, match="normalize=whisper is for metrics of speech"):
-        load_metric("bleu", normalize="whisper")
 
 
 def test_parts_are_those_of_the_whole_text_and_belong_to_its_words():

@@ -2,6 +2,7 @@
 
 import functools
 import json
+import re
 import sys
 
 import numpy as np
@@ -74,14 +75,10 @@ def test_every_kind_of_model_is_measured(kind, pairs, make, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["tta", "bilm", "kenlm"])
-@pytest.mark.parametrize("is_terminal", [True, False])
-def test_only_a_terminal_shows_a_progress_bar(kind, is_terminal, pairs, make, capsys, monkeypatch):
-    model = make(kind)
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
-    score_pairs(ScoreConfig(pairs=[str(pairs)]), model)
-    shown = capsys.readouterr().err
-    assert ("scoring: 100%" in shown) is is_terminal
-    assert ("8.00/8.00" in shown or "8/8" in shown) is is_terminal
+def test_a_terminal_shows_a_progress_bar(kind, pairs, make, capsys, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    score_pairs(ScoreConfig(pairs=[str(pairs)]), make(kind))
+    assert re.search(r"scoring: 100%.* 8(\.00)?/8", capsys.readouterr().err)
 
 
 def test_options_reach_the_model(pairs, make):
