@@ -1,4 +1,4 @@
-"""Any model of transformers: equal to a loop over tokens."""
+"""Any model of transformers: equal to a loop over tokens, and to minicons where it is installed."""
 
 import json
 import pickle
@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tta
+from tests.commands import run_command
 from tta.errors import InputError
 from tta.scoring.scorers.options import ScoreOptions
 
@@ -128,6 +129,20 @@ def test_variants_of_masked_models(directories, kind, variant):
         )
 
 
+@pytest.mark.parametrize("kind", ["roberta", "distilbert", "gpt2"])
+def test_scores_are_those_of_minicons(directories, kind):
+    scorers = pytest.importorskip("minicons.scorer", reason="needs minicons, transformers 4.57")
+    texts = [text for text in TEXTS if text]
+    lm = tta.load(f"transformers:{directories[kind]}")
+    if kind == "gpt2":
+        other = scorers.IncrementalLMScorer(directories[kind], "cpu")
+        expected = other.sequence_score(texts, reduction=lambda x: x.sum().item(), bos_token=True)
+    else:
+        other = scorers.MaskedLMScorer(directories[kind], "cpu")
+        expected = other.sequence_score(texts, reduction=lambda x: x.sum().item())
+    np.testing.assert_allclose(lm.score(texts), expected, atol=1e-4)
+
+
 @pytest.mark.parametrize("kind", ["roberta", "gpt2"])
 @pytest.mark.parametrize("ends", [False, True])
 def test_words_have_the_sums_of_their_tokens(directories, kind, ends):
@@ -167,14 +182,24 @@ def test_after_a_prefix_a_text_has_the_tokens_of_the_whole(directories, kind):
     np.testing.assert_allclose(lm.score(texts, prefixes=prefixes), expected, atol=1e-4)
 
 
-def test_copies_are_equal(directories):
+def test_lists_are_reranked_and_copies_are_equal(directories):
     lm = tta.load(f"transformers:{directories['gpt2']}")
+    order = tta.rerank(["the cat sat", "a dog sat"], [-1.0, -1.2], lm)
+    assert sorted(order.indices) == [0, 1]
     again = pickle.loads(pickle.dumps(lm))
     assert (again.signature, again.score(TEXTS).tolist()) == (
         lm.signature,
         lm.score(TEXTS).tolist(),
     )
     assert "type:GPT2LMHeadModel|weights:" in lm.signature
+
+
+def test_the_command_scores(directories):
+    ended = run_command(
+        "tta-score", f"--model=transformers:{directories['distilbert']}", "the cat sat"
+    )
+    assert ended.returncode == 0
+    assert "type:DistilBertForMaskedLM" in ended.stderr
 
 
 @pytest.mark.parametrize(
