@@ -9,6 +9,8 @@ import pytest
 
 from tests.commands import ROOT, environment, python
 
+pytestmark = pytest.mark.slow
+
 LISTS = "u1 -> the cat sat -> -1.5\nu1 -> the cat sat down -> -1.0\nu2 -> a dog -> -2.0\n"
 
 

@@ -181,6 +181,7 @@ def clone_without_links(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_a_clone_without_links_has_every_module_and_a_release_has_addresses(
     clone_without_links, tmp_path
 ):
@@ -210,6 +211,7 @@ def test_a_clone_without_links_has_every_module_and_a_release_has_addresses(
         assert page is None or (ROOT / page[1]).exists(), link
 
 
+@pytest.mark.slow
 def test_the_package_of_models_has_every_model(tmp_path):
     """`pip install ./pretrained`, with empty files of weights."""
     if not (ROOT / "pretrained").is_dir():

@@ -129,6 +129,7 @@ def test_each_half_is_tuned_on_the_other_half(tmp_path):
     assert [c.dev_nbest_file for c in configs] == [c.nbest_file for c in configs[::-1]]
 
 
+@pytest.mark.slow
 def test_correlations_and_the_papers_figures(tmp_path):
     sick = tmp_path / "sts/SICK_test_annotated.txt"
     sick.parent.mkdir()

@@ -30,6 +30,7 @@ def test_the_picture_of_readme_has_the_figures_of_its_table():
     assert {*pictures.SETS.values(), *pictures.ROWS} <= set(shown)
 
 
+@pytest.mark.slow
 def test_the_command_draws_the_pictures_of_the_docs(tmp_path):
     drawn = pictures.draw(RECORD, EVALUATION, tmp_path)
     of_others = {"dev_size.svg", "reliability.svg", "words.svg", "phrases.svg", "alignment.svg"}
