@@ -1,12 +1,12 @@
 """The names of ids, texts, references and scores: the same ones in every reader, written back."""
 
+import dataclasses
 import json
 import re
 
 import pytest
 
 from tests.data.nbest.test_files import nbest, written
-from tests.data.nbest.test_responses import reranked
 from tta.data.nbest.fields import id_of
 from tta.data.nbest.files import read_nbest, write_nbest
 from tta.data.nbest.references.files import read_references
@@ -153,16 +153,19 @@ RESPONSES = [
 
 @pytest.mark.parametrize(("record", "scores", "key", "why"), RESPONSES, ids=lambda x: str(x)[:20])
 def test_responses(tmp_path, record, scores, key, why):
-    path = tmp_path / "file.json"
-    path.write_text(json.dumps(record))
-    file = read_nbest(path)
+    (tmp_path / "file.json").write_text(json.dumps(record))
+    file = read_nbest(tmp_path / "file.json")
     (one,) = file.lists
     assert (one.utterance_id, [(h.text, h.score) for h in one.hypotheses]) == (
         key, [*zip("ab", scores, strict=True)],
     ), why  # fmt: skip
     write_nbest(tmp_path / "same", file.lists, file.format)
     assert json.loads((tmp_path / "same").read_text()) == record
-    reranked(path)
+    hypotheses = (dataclasses.replace(h, score=-7.0 - i) for i, h in enumerate(one.hypotheses))
+    new = dataclasses.replace(one, hypotheses=tuple(hypotheses))
+    write_nbest(tmp_path / "new.json", [new], file.format)
+    again = read_nbest(tmp_path / "new.json").lists[0]
+    assert [(h.text, h.score) for h in again.hypotheses] == [("a", -7.0), ("b", -8.0)]
 
 
 ONE_BEST = [
