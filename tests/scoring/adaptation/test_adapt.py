@@ -139,7 +139,7 @@ def test_the_model_learns_the_text_and_keeps_the_weights_of_the_best_pass(
 
 def test_a_pass_reads_the_whole_text(tmp_path, monkeypatch):
     """Batches have sentences of one length, and the last one of each length is not full."""
-    rng, seen, made = np.random.default_rng(0), [], []
+    rng, seen = np.random.default_rng(0), []
     lines = [" ".join(rng.choice(NOUNS, n)) for n in rng.integers(2, 30, 500)]
     (tmp_path / "text").write_text("\n".join(dict.fromkeys(lines)) + "\n")
     train = Trainer.train
@@ -149,18 +149,23 @@ def test_a_pass_reads_the_whole_text(tmp_path, monkeypatch):
         seen.append((self.position["tokens"], self.position["epoch"]))
         return done
 
-    def keeping(*arguments):
-        made.append(create_tfrecords(*arguments))
-        return made[0]
-
     monkeypatch.setattr(Trainer, "train", counted)
-    monkeypatch.setattr("tta.scoring.adaptation.text.create_tfrecords", keeping)
     given = config(tmp_path / "text", tmp_path / "new", max_passes=3, learning_rate=1e-3)
     longer = ONE_LAYER.replace(max_position_embeddings=37)
     model = write_model_directory(tmp_path / "tiny", longer)
+    monkeypatch.setattr("tta.scoring.adaptation.text.create_tfrecords", kept := Kept())
     adapt(given, str(model))
-    tokens = made[0]["splits"]["train"]["tokens"]
+    tokens = kept.info["splits"]["train"]["tokens"]
+    assert len(seen) == 3
     assert seen == [(number * tokens, number - 1) for number in (1, 2, 3)]
+
+
+class Kept:
+    """`create_tfrecords`, which keeps the description that it returns."""
+
+    def __call__(self, *arguments):
+        self.info = create_tfrecords(*arguments)
+        return self.info
 
 
 class _Silent:

@@ -220,8 +220,9 @@ def test_lists_without_scores_and_long_hypotheses_are_used(tiny, tmp_path):
 
 
 def test_lists_are_read_as_the_flags_say(nbest, tmp_path, monkeypatch):
-    flags = {"format": "kaldi", "reference_file": "refs", "score_file": "costs", "beam_size": 4}
-    flags |= {"scores": "cost", "score_field": "s", "text_field": "t", "keep_non_words": True}
+    flags = {"format": "kaldi", "reference_file": ["refs"], "score_file": ["costs"]}
+    flags |= {"beam_size": 4, "scores": "cost", "score_field": "s", "text_field": "t"}
+    flags |= {"keep_non_words": True}
     seen = {}
 
     def read(path, format, **options):
@@ -230,7 +231,7 @@ def test_lists_are_read_as_the_flags_say(nbest, tmp_path, monkeypatch):
 
     monkeypatch.setattr(lists, "read_nbest", read)
     lists.read_split(config("lists", tmp_path / "new", **flags))
-    assert seen == {"path": "lists"} | flags
+    assert seen == {"path": ["lists"]} | flags
 
 
 @pytest.mark.slow
