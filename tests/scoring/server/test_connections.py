@@ -64,7 +64,7 @@ def test_the_one_that_waits_longest_is_closed_first(few):
         silent = []
         for _ in range(7):
             silent.append(connect(stack, port, CLIENT))
-            time.sleep(0.01)
+            time.sleep(0.05)
         silent[0].settimeout(5)
         assert silent[0].recv(1) == b""
         silent[1].sendall(WHOLE)  # is no longer the one that waits longest
