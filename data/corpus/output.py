@@ -193,7 +193,3 @@ def summary(info: dict[str, Any], seconds: float) -> str:
         )
     lines.append(f"{seconds:.0f} s, {counts['tokens'] / seconds:,.0f} tokens/s")
     return "\n".join(lines)
-
-
-def _replacing() -> str:
-    return f"pass {option_named('overwrite', True)} to replace it"
