@@ -49,7 +49,7 @@ quarter to a third of the parameters, except cloze base, which has as many, and 
 - The n-gram model is a 5-gram of the same text (`benchmarks/paper/train_ngram.py`).
 - GloVe: vectors of 50 numbers; word2vec: of our text. The paper's are those of the STS site.
 - Only in results.json: memory; rows in bfloat16, of two models, "token/whitened" and
-  "not standardized"; LibriSpeech's lists and uniSANLM
+  "not standardized"; LibriSpeech's lists
   ([record](experiments/reranking.md#rows-that-say-little)).
 """
 # Rows whose rules and constants were chosen on STS-B dev, and the mark of their figures there.
@@ -58,7 +58,7 @@ CHOSEN, CHOSEN_MARK = re.compile(r", (joint|aligned)$|^T-TA, contrast"), "\u00b6
 NOT_MEASURED = {
     "table1": "BERT, with and without masks: the paper's BERT is not published, and no BERT that "
     "is was at hand (`--bert` takes one); dev-clean, dev-other, and the lists of Shin et al. "
-    "(2019): not published; biSANLM: not trained",
+    "(2019): not published; uniSANLM, biSANLM: not kept",
     "table2": "BERT: as in table 1; Fr-En: there are no such lists",
     "table3": "BERT, with and without masks: as in table 1; uniLM, [EOS]: in results.json only",
     "table7": "BERT: as in table 1",
@@ -107,16 +107,15 @@ NOTES = """\
 - \u2020 There may be no gain: the 95 % interval of the difference from the first pass contains 0.
 - \u2021 The same for the difference from "no model": the language model may add nothing.
 """
-# Columns and rows that say little: no model changes the error rate of the lists of a large Whisper,
-# uniSANLM saw little text, and most others repeat a row under another condition.
-# docs/experiments/reranking.md has the first two.
+# Columns and rows that say little: no model changes the error rate of the lists of a large Whisper
+# (docs/experiments/reranking.md), and most rows repeat another one under another condition.
 IN_RECORD = (
     (
         *("LibriSpeech clean", "LibriSpeech other", "mean per word", "median per word"),
         *("test-clean, mean per token", "test-clean, median per token"),
     ),
     re.compile(
-        r"uniSANLM|, max$|bfloat16$|not standardized| \+ |, eos$"
+        r", max$|bfloat16$|not standardized| \+ |, eos$"
         r"|token/whitened$|^(cloze|T-TA, contrast).*, embed$"
     ),
 )
